@@ -1,0 +1,69 @@
+// Writes the sources that instantiate every kernel variant which this toolchain's tuning tables name.
+//
+//     list_variants acpp|dpcpp <directory> <number of files>
+#include <charconv>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+#include "nn/variants.hpp"
+
+namespace {
+
+using sylvit::runtime::KernelName;
+
+std::string source_of(const std::vector<KernelName>& kernels, int file) {
+  std::set<std::string> headers;
+  for (const KernelName& kernel : kernels) headers.insert(kernel.header);
+  std::ostringstream out;
+  for (const std::string& header : headers) out << "#include \"kernels/" << header << "\"\n";
+  out << "#include \"runtime/ahead_of_time.hpp\"\n\nnamespace sylvit::runtime {\n\nusing namespace kernels;\n\n"
+      << "void add_variants_" << file << "([[maybe_unused]] Variants& variants) {\n";
+  for (const KernelName& kernel : kernels)
+    out << "  variants[\"" << kernel.type << "\"] = launch_variant<" << kernel.type << ", " << kernel.sub_group_size
+        << ", " << (kernel.local_memory ? "true" : "false") << ">;\n";
+  out << "}\n\n}  // namespace sylvit::runtime\n";
+  return out.str();
+}
+
+std::string source_of_all(int files) {
+  std::ostringstream out;
+  out << "#include \"runtime/ahead_of_time.hpp\"\n\nnamespace sylvit::runtime {\n\n";
+  for (int file = 0; file < files; ++file) out << "void add_variants_" << file << "(Variants& variants);\n";
+  out << "\nvoid add_all_variants(Variants& variants) {\n";
+  for (int file = 0; file < files; ++file) out << "  add_variants_" << file << "(variants);\n";
+  out << "}\n\n}  // namespace sylvit::runtime\n";
+  return out.str();
+}
+
+void write(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
+}
+
+}  // namespace
+
+int main(int count, char** words) try {
+  int files = 0;
+  const std::string_view number = count == 4 ? words[3] : "";
+  std::from_chars(number.data(), number.data() + number.size(), files);
+  if (files <= 0) throw std::runtime_error("usage: list_variants acpp|dpcpp <directory> <number of files>");
+  const std::filesystem::path directory = words[2];
+  std::vector<std::vector<KernelName>> parts(static_cast<std::size_t>(files));
+  std::size_t next = 0;
+  for (const KernelName& kernel : sylvit::nn::list_variants(std::string(words[1]) + "-"))
+    parts[next++ % parts.size()].push_back(kernel);
+  for (int file = 0; file < files; ++file)
+    write(directory / ("variants_" + std::to_string(file) + ".cpp"),
+          source_of(parts[static_cast<std::size_t>(file)], file));
+  write(directory / "variants.cpp", source_of_all(files));
+  return 0;
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
+}

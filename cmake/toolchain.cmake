@@ -1,0 +1,65 @@
+# Decides how device code is compiled and defines the target sylvit_sycl, which brings the SYCL headers and runtime.
+#
+#   rtc    any C++20 compiler; libsycl from Intel's wheels (ci/setup installs them) or an oneAPI installation
+#   dpcpp  icpx, or clang++ of open-source DPC++ (-fsycl)
+#   acpp   AdaptiveCpp's acpp
+include(CheckCXXSourceCompiles)
+
+if(SYLVIT_TOOLCHAIN STREQUAL "auto")
+  check_cxx_source_compiles("
+    #if !defined(__ADAPTIVECPP__) && !defined(__ACPP__) && !defined(__HIPSYCL__)
+    #error not AdaptiveCpp
+    #endif
+    int main() {}" SYLVIT_COMPILER_IS_ACPP)
+  set(CMAKE_REQUIRED_FLAGS -fsycl)
+  check_cxx_source_compiles("#include <sycl/sycl.hpp>\nint main() {}" SYLVIT_COMPILER_IS_DPCPP)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(SYLVIT_COMPILER_IS_ACPP)
+    set(SYLVIT_TOOLCHAIN acpp)
+  elseif(SYLVIT_COMPILER_IS_DPCPP)
+    set(SYLVIT_TOOLCHAIN dpcpp)
+  else()
+    set(SYLVIT_TOOLCHAIN rtc)
+  endif()
+endif()
+if(NOT SYLVIT_TOOLCHAIN MATCHES "^(rtc|dpcpp|acpp)$")
+  message(FATAL_ERROR "SYLVIT_TOOLCHAIN is '${SYLVIT_TOOLCHAIN}'; it must be auto, rtc, dpcpp or acpp")
+endif()
+message(STATUS "sylvit toolchain: ${SYLVIT_TOOLCHAIN}")
+
+add_library(sylvit_sycl INTERFACE)
+string(TOUPPER ${SYLVIT_TOOLCHAIN} toolchain)
+target_compile_definitions(sylvit_sycl INTERFACE SYLVIT_TOOLCHAIN_${toolchain}=1)
+
+if(SYLVIT_TOOLCHAIN STREQUAL "rtc")
+  # The wheels' prefix: -DSYLVIT_VENV=…, the variable SYLVIT_VENV, or where ci/setup keeps it.
+  set(SYLVIT_VENV "$ENV{SYLVIT_VENV}" CACHE PATH "Where the wheels of requirements.txt are installed")
+  if(NOT SYLVIT_VENV)
+    execute_process(COMMAND ${PROJECT_SOURCE_DIR}/ci/setup --where OUTPUT_VARIABLE where
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
+    set(SYLVIT_VENV "${where}" CACHE PATH "" FORCE)
+  endif()
+  find_path(SYLVIT_SYCL_INCLUDE sycl/sycl.hpp HINTS ${SYLVIT_VENV}/include $ENV{CMPLR_ROOT}/include)
+  find_library(SYLVIT_SYCL_LIBRARY sycl HINTS ${SYLVIT_VENV}/lib $ENV{CMPLR_ROOT}/lib)
+  if(NOT SYLVIT_SYCL_INCLUDE OR NOT SYLVIT_SYCL_LIBRARY)
+    message(FATAL_ERROR "libsycl was not found in ${SYLVIT_VENV}: run ci/setup, which installs the wheels of "
+                        "requirements.txt there, or name a prefix that has them in -DSYLVIT_VENV=")
+  endif()
+  get_filename_component(lib ${SYLVIT_SYCL_LIBRARY} DIRECTORY)
+  target_include_directories(sylvit_sycl SYSTEM INTERFACE ${SYLVIT_SYCL_INCLUDE})
+  target_link_libraries(sylvit_sycl INTERFACE ${SYLVIT_SYCL_LIBRARY} dl)
+  # RPATH and not RUNPATH: libOpenCL of the wheels finds its own dependencies only so.
+  target_link_options(sylvit_sycl INTERFACE -Wl,--disable-new-dtags,-rpath,${lib} -Wl,-rpath-link,${lib})
+elseif(SYLVIT_TOOLCHAIN STREQUAL "dpcpp")
+  set(SYLVIT_SYCL_TARGETS "" CACHE STRING "Targets for -fsycl-targets=, e.g. nvptx64-nvidia-cuda; empty: SPIR-V")
+  set(flags -fsycl)
+  if(SYLVIT_SYCL_TARGETS)
+    list(APPEND flags -fsycl-targets=${SYLVIT_SYCL_TARGETS})
+  endif()
+  target_compile_options(sylvit_sycl INTERFACE ${flags} -fno-fast-math)
+  target_link_options(sylvit_sycl INTERFACE ${flags})
+else()
+  set(SYLVIT_ACPP_TARGETS "generic" CACHE STRING "AdaptiveCpp's targets, e.g. generic or omp;cuda:sm_80")
+  target_compile_options(sylvit_sycl INTERFACE --acpp-targets=${SYLVIT_ACPP_TARGETS})
+  target_link_options(sylvit_sycl INTERFACE --acpp-targets=${SYLVIT_ACPP_TARGETS})
+endif()

@@ -1,0 +1,92 @@
+// Devices: which there are, which of them work, and a handle to one that the rest of the library runs on.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sycl/sycl.hpp>
+
+namespace sylvit {
+
+namespace runtime {
+class KernelLibrary;
+}
+
+/// What `sylvit devices` shows of a device.
+struct DeviceInfo {
+  int index = -1;       ///< Position in list_devices(); -1 for a queue that the caller brought.
+  std::string name;
+  std::string vendor;
+  std::string backend;    ///< "opencl", "level_zero", "cuda", "hip", "omp"
+  std::string toolchain;  ///< "rtc", "dpcpp", "acpp": how this library was built
+  std::string type;       ///< "cpu", "gpu", "accelerator"
+  std::string driver;     ///< driver version
+  bool usable = false;    ///< A kernel was built, run, and gave the right numbers.
+  std::string why;        ///< Why it is not usable; empty when it is.
+  std::size_t memory_bytes = 0;
+  std::size_t max_allocation_bytes = 0;
+  int compute_units = 0;
+  std::size_t local_memory_bytes = 0;
+  std::size_t max_work_group = 0;
+  std::vector<int> sub_group_sizes;
+  bool fp16 = false;  ///< The f16 storage type works (arithmetic is f32 everywhere).
+  bool bf16 = false;  ///< The bf16 storage type works.
+  bool fp64 = false;  ///< The device computes in f64.
+};
+
+/// Every device that the SYCL runtime shows (so ONEAPI_DEVICE_SELECTOR and ACPP_VISIBILITY_MASK are honoured), each
+/// tried with a small kernel. Unusable ones are listed too, with the reason. Throws Error if the runtime itself fails.
+std::vector<DeviceInfo> list_devices();
+
+struct DeviceOptions {
+  /// Gets one sentence when something is wrong that does not stop the work (e.g. an unwritable kernel cache), each
+  /// sentence once a Device. The default writes it to standard error.
+  std::function<void(std::string_view)> warn;
+  /// Record start and end times of every kernel (slower submissions). Only for queues the library makes.
+  bool profiling = false;
+};
+
+/// A queue and the kernels built for its device. Copies share both. All member functions may be called from several
+/// threads at once.
+class Device {
+ public:
+  /// Uses the caller's queue, in-order or not: the library only adds work to it and joins it by events. Asynchronous
+  /// errors go to the queue's own handler.
+  explicit Device(sycl::queue queue, DeviceOptions options = {});
+
+  /// Opens a device and makes an in-order queue on it. The selector is an index in list_devices(), a backend
+  /// ("opencl", "cuda", …), a type ("cpu", "gpu"), both ("opencl:cpu"), or a part of the name, in any case. Empty: the
+  /// variable SYLVIT_DEVICE; if that is empty too, the first usable GPU, else the first usable device. Throws Error
+  /// (listing what there is) when nothing fits or the device does not work.
+  static Device open(std::string_view selector = {}, DeviceOptions options = {});
+
+  sycl::queue& queue() const noexcept;
+  const DeviceInfo& info() const noexcept;
+  /// Its name as messages show it.
+  const std::string& name() const noexcept { return info().name; }
+
+  /// Blocks until all work is done; throws Error for anything that failed asynchronously since the last call.
+  void wait() const;
+
+  /// The kernels of this device (for the library itself).
+  runtime::KernelLibrary& kernels() const noexcept;
+  void warn(std::string_view sentence) const;
+
+ private:
+  struct State;
+  explicit Device(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  /// Runs the probe and notes in info() whether the device is usable.
+  void probe();
+  /// An in-order queue of our own on a device, probed but not judged.
+  static Device start(const sycl::device& device, DeviceInfo info, DeviceOptions options);
+  friend std::vector<DeviceInfo> list_devices();
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace sylvit

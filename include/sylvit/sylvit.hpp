@@ -1,0 +1,9 @@
+// Everything an application includes.
+#pragma once
+
+#include <sylvit/device.hpp>
+#include <sylvit/error.hpp>
+#include <sylvit/float16.hpp>
+#include <sylvit/memory.hpp>
+#include <sylvit/tensor.hpp>
+#include <sylvit/version.hpp>

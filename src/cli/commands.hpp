@@ -1,0 +1,16 @@
+// The subcommands. Each adds itself to the command line in a file of its own; main.cpp lists them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace sylvit::cli {
+
+/// Thrown by a command that has said what is wrong already, to leave with this exit code.
+struct Exit {
+  int code;
+};
+
+void add_devices(CLI::App& program);
+void add_self_check(CLI::App& program);
+
+}  // namespace sylvit::cli

@@ -1,0 +1,28 @@
+// The program: reads the command line, runs one subcommand, and turns every failure into one sentence and an exit code:
+// 0 done, 1 it failed, 2 the command line was wrong.
+#include <fmt/core.h>
+
+#include <exception>
+
+#include <sylvit/version.hpp>
+
+#include "cli/commands.hpp"
+
+int main(int count, char** words) try {
+  CLI::App program{"sylvit: attention variants and Vision Transformers from one SYCL source", "sylvit"};
+  program.set_version_flag("--version", std::string("sylvit ") + sylvit::version);
+  program.require_subcommand(1);
+  sylvit::cli::add_devices(program);
+  sylvit::cli::add_self_check(program);
+  try {
+    program.parse(count, words);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? 0 : 2;
+  }
+  return 0;
+} catch (const sylvit::cli::Exit& exit) {
+  return exit.code;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "sylvit: {}\n", error.what());
+  return 1;
+}

@@ -1,0 +1,27 @@
+// The only door from the kernels to SYCL. Under the run-time compiler (SYLVIT_RUN_TIME_COMPILED is then defined by the
+// generated source) it includes just what kernels use: the whole <sycl/sycl.hpp> costs two seconds more for each build.
+// Whatever a compiler has beyond SYCL 2020 that a kernel needs gets its name here and nowhere else.
+#pragma once
+
+#if defined(SYLVIT_RUN_TIME_COMPILED)
+#include <sycl/builtins.hpp>
+#include <sycl/group_barrier.hpp>
+#include <sycl/nd_item.hpp>
+#else
+#include <sycl/sycl.hpp>
+#endif
+
+#include <cstdint>
+
+namespace sylvit::kernels {
+
+/// All work-items of the group wait here and see each other's writes to local memory.
+inline void barrier(const sycl::nd_item<3>& item) { sycl::group_barrier(item.get_group()); }
+
+/// Kernels are launched over (groups0, groups1, groups2) work-groups of (1, 1, work_items).
+inline std::int64_t group_of(const sycl::nd_item<3>& item, int axis) {
+  return static_cast<std::int64_t>(item.get_group(axis));
+}
+inline int lane_of(const sycl::nd_item<3>& item) { return static_cast<int>(item.get_local_id(2)); }
+
+}  // namespace sylvit::kernels

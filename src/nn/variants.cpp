@@ -1,0 +1,106 @@
+#include "nn/variants.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <set>
+
+#include <sylvit/error.hpp>
+
+namespace sylvit::nn {
+
+namespace {
+
+constexpr std::array storage_types = {DType::f32, DType::bf16, DType::f16};
+
+/// "Name{1, 2}", the configuration as C++ text.
+std::string config_text(std::string_view name, std::initializer_list<int> numbers) {
+  std::string text = std::string(name) + "{";
+  for (const int number : numbers) text += (text.back() == '{' ? "" : ", ") + std::to_string(number);
+  return text + "}";
+}
+
+template <class Config>
+Config checked(const Config& config, const tuning::Record& record) {
+  if (!config.valid())
+    throw Error("the tuning record for " + record.kernel + " (" + record.origin + ") has tile numbers that do not fit");
+  return config;
+}
+
+std::string text(const kernels::ElementwiseConfig& config) {
+  return config_text("ElementwiseConfig", {config.work_items, config.per_item});
+}
+
+}  // namespace
+
+std::string type_text(DType dtype) { return dtype == DType::f32 ? "float" : std::string(name_of(dtype)); }
+
+kernels::ElementwiseConfig elementwise_config(const tuning::Record& record) {
+  return checked(kernels::ElementwiseConfig{record.number("work_items"), record.number("per_item")}, record);
+}
+
+kernels::ReduceRowsConfig reduce_rows_config(const tuning::Record& record) {
+  return checked(kernels::ReduceRowsConfig{record.number("work_items")}, record);
+}
+
+kernels::TransposeConfig transpose_config(const tuning::Record& record) {
+  return checked(kernels::TransposeConfig{record.number("tile"), record.number("rows")}, record);
+}
+
+runtime::Kernel<kernels::FillArguments> fill_kernel(DType dtype, const kernels::ElementwiseConfig& config) {
+  return {{.header = "elementwise.hpp",
+           .arguments = "FillArguments",
+           .type = "Fill<" + type_text(dtype) + ", " + text(config) + ">"}};
+}
+
+runtime::Kernel<kernels::ConvertArguments> convert_kernel(DType from, DType to,
+                                                          const kernels::ElementwiseConfig& config) {
+  return {{.header = "elementwise.hpp",
+           .arguments = "ConvertArguments",
+           .type = "Convert<" + type_text(from) + ", " + type_text(to) + ", " + text(config) + ">"}};
+}
+
+runtime::Kernel<kernels::ReduceRowsArguments> reduce_rows_kernel(DType dtype, const kernels::ReduceRowsConfig& config) {
+  return {{.header = "reduce.hpp",
+           .arguments = "ReduceRowsArguments",
+           .type = "ReduceRows<" + type_text(dtype) + ", " + config_text("ReduceRowsConfig", {config.work_items}) + ">",
+           .local_memory = true}};
+}
+
+runtime::Kernel<kernels::TransposeArguments> transpose_kernel(DType dtype, const kernels::TransposeConfig& config) {
+  return {
+      {.header = "transpose.hpp",
+       .arguments = "TransposeArguments",
+       .type = "Transpose<" + type_text(dtype) + ", " + config_text("TransposeConfig", {config.tile, config.rows}) + ">",
+       .local_memory = true}};
+}
+
+std::vector<runtime::KernelName> basic_variants(const tuning::Table& table) {
+  std::vector<runtime::KernelName> result;
+  for (const tuning::Record& record : table.records())
+    for (const DType dtype : storage_types) {
+      if (!record.dtypes.empty() && std::ranges::find(record.dtypes, dtype) == record.dtypes.end()) continue;
+      if (record.kernel == "elementwise") {
+        result.push_back(fill_kernel(dtype, elementwise_config(record)));
+        for (const DType to : storage_types)
+          if (to != dtype) result.push_back(convert_kernel(dtype, to, elementwise_config(record)));
+      } else if (record.kernel == "reduce_rows") {
+        result.push_back(reduce_rows_kernel(dtype, reduce_rows_config(record)));
+      } else if (record.kernel == "transpose") {
+        result.push_back(transpose_kernel(dtype, transpose_config(record)));
+      }
+    }
+  return result;
+}
+
+std::vector<runtime::KernelName> list_variants(std::string_view backend_prefix) {
+  std::vector<runtime::KernelName> result{
+      {.header = "probe.hpp", .arguments = "ProbeArguments", .type = "Probe", .local_memory = true}};
+  for (const tuning::Table& table : tuning::embedded())
+    if (table.name().starts_with(backend_prefix)) std::ranges::copy(basic_variants(table), std::back_inserter(result));
+  std::set<std::string> seen;
+  std::erase_if(result, [&](const runtime::KernelName& kernel) { return !seen.insert(kernel.type).second; });
+  return result;
+}
+
+}  // namespace sylvit::nn

@@ -1,0 +1,35 @@
+// How a kernel variant is named, and which variants there are. The ahead-of-time toolchains compile exactly the list that
+// list_variants() gives for their backends; the names are made by the same functions that the layers call.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "kernels/elementwise.hpp"
+#include "kernels/reduce.hpp"
+#include "kernels/transpose.hpp"
+#include "runtime/kernel.hpp"
+#include "tuning/table.hpp"
+
+namespace sylvit::nn {
+
+/// The C++ name of a storage type inside namespace sylvit::kernels: "float", "bf16", "f16".
+std::string type_text(DType dtype);
+
+kernels::ElementwiseConfig elementwise_config(const tuning::Record& record);
+kernels::ReduceRowsConfig reduce_rows_config(const tuning::Record& record);
+kernels::TransposeConfig transpose_config(const tuning::Record& record);
+
+runtime::Kernel<kernels::FillArguments> fill_kernel(DType dtype, const kernels::ElementwiseConfig& config);
+runtime::Kernel<kernels::ConvertArguments> convert_kernel(DType from, DType to,
+                                                          const kernels::ElementwiseConfig& config);
+runtime::Kernel<kernels::ReduceRowsArguments> reduce_rows_kernel(DType dtype, const kernels::ReduceRowsConfig& config);
+runtime::Kernel<kernels::TransposeArguments> transpose_kernel(DType dtype, const kernels::TransposeConfig& config);
+
+/// The variants of nn/basic that a table names.
+std::vector<runtime::KernelName> basic_variants(const tuning::Table& table);
+
+/// Every variant that the embedded tables of these backends name ("acpp-" for all of AdaptiveCpp's), each once.
+std::vector<runtime::KernelName> list_variants(std::string_view backend_prefix);
+
+}  // namespace sylvit::nn

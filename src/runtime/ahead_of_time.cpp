@@ -1,0 +1,74 @@
+#include "runtime/ahead_of_time.hpp"
+
+#include <sylvit/error.hpp>
+
+#include "runtime/kernel_library.hpp"
+#include "runtime/translate.hpp"
+
+namespace sylvit::runtime {
+
+namespace {
+
+const Variants& all_variants() {
+  static const Variants variants = [] {
+    Variants result;
+    add_all_variants(result);
+    return result;
+  }();
+  return variants;
+}
+
+class AheadOfTimeLibrary final : public KernelLibrary {
+ public:
+  AheadOfTimeLibrary(const sycl::queue& queue, const std::string& device_name)
+      : queue_(queue), device_name_(device_name), limits_(queue.get_device(), device_name) {}
+
+  void prepare(std::span<const KernelName> kernels) override {
+    for (const KernelName& kernel : kernels) find(kernel);
+  }
+
+  sycl::event submit(const KernelName& kernel, const Grid& grid, std::span<const std::byte> arguments,
+                     std::span<const sycl::event> after) override {
+    const std::vector<sycl::event> events(after.begin(), after.end());
+    return translated("launching " + kernel.type, device_name_, [&] {
+      if (is_empty(grid))
+        return queue_.submit([&](sycl::handler& handler) {
+          handler.depends_on(events);
+          handler.single_task([] {});
+        });
+      limits_.check(kernel, grid);
+      return find(kernel)(queue_, grid, arguments, events);
+    });
+  }
+
+ private:
+  Launcher find(const KernelName& kernel) const {
+    const auto found = all_variants().find(kernel.type);
+    if (found == all_variants().end())
+      throw Error("the kernel variant " + kernel.type + " is not among those compiled into this library",
+                  "build sylvit with a tuning table in backends/ that names it, or with -DSYLVIT_TOOLCHAIN=rtc",
+                  device_name_);
+    return found->second;
+  }
+
+  sycl::queue queue_;
+  std::string device_name_;
+  GridLimits limits_;
+};
+
+}  // namespace
+
+std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, const std::string& device_name,
+                                                   Warn /*warn*/) {
+  return std::make_unique<AheadOfTimeLibrary>(queue, device_name);
+}
+
+std::string_view toolchain_name() {
+#if defined(SYLVIT_TOOLCHAIN_ACPP)
+  return "acpp";
+#else
+  return "dpcpp";
+#endif
+}
+
+}  // namespace sylvit::runtime

@@ -1,0 +1,45 @@
+// The dpcpp and acpp toolchains: variants are compiled with the library. Generated sources (cmake/variants.cmake) call
+// add<Functor>() for each variant that the tables name.
+#pragma once
+
+#include <unordered_map>
+
+#include "runtime/grid_check.hpp"
+#include "runtime/kernel.hpp"
+
+namespace sylvit::runtime {
+
+using Launcher = sycl::event (*)(sycl::queue& queue, const Grid& grid, std::span<const std::byte> arguments,
+                                 const std::vector<sycl::event>& after);
+using Variants = std::unordered_map<std::string, Launcher>;
+
+/// `sub_group_size` 0 leaves the choice to the compiler.
+template <class Functor, int sub_group_size, bool local_memory>
+sycl::event launch_variant(sycl::queue& queue, const Grid& grid, std::span<const std::byte> bytes,
+                           const std::vector<sycl::event>& after) {
+  typename Functor::Arguments arguments;
+  std::memcpy(&arguments, bytes.data(), sizeof(arguments));
+  return queue.submit([&](sycl::handler& handler) {
+    handler.depends_on(after);
+    const sycl::nd_range<3> range = nd_range_of(grid);
+    if constexpr (local_memory) {
+      const sycl::local_accessor<float, 1> local(sycl::range<1>(grid.local_floats), handler);
+#if defined(SYLVIT_TOOLCHAIN_DPCPP)
+      if constexpr (sub_group_size > 0) {
+        handler.parallel_for(range, [=](sycl::nd_item<3> item) [[sycl::reqd_sub_group_size(sub_group_size)]] {
+          Functor::run(arguments, item, &local[0]);
+        });
+        return;
+      }
+#endif
+      handler.parallel_for(range, [=](sycl::nd_item<3> item) { Functor::run(arguments, item, &local[0]); });
+    } else {
+      handler.parallel_for(range, [=](sycl::nd_item<3> item) { Functor::run(arguments, item, nullptr); });
+    }
+  });
+}
+
+/// Defined by the generated sources.
+void add_all_variants(Variants& variants);
+
+}  // namespace sylvit::runtime

@@ -1,0 +1,246 @@
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <iostream>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include <sylvit/device.hpp>
+#include <sylvit/error.hpp>
+#include <sylvit/memory.hpp>
+
+#include "kernels/probe.hpp"
+#include "runtime/kernel_library.hpp"
+#include "runtime/platform.hpp"
+#include "runtime/translate.hpp"
+
+namespace sylvit {
+
+namespace {
+
+/// Collects what fails asynchronously until someone waits.
+class AsynchronousErrors {
+ public:
+  void add(std::exception_ptr exception) {
+    const std::scoped_lock lock(mutex_);
+    if (!first_) first_ = std::move(exception);
+  }
+  std::exception_ptr take() {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(first_, nullptr);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr first_;
+};
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+/// What the runtime says of a device, without running anything on it.
+DeviceInfo describe(const sycl::device& device) {
+  DeviceInfo info;
+  info.toolchain = runtime::toolchain_name();
+  info.name = device.get_info<sycl::info::device::name>();
+  info.vendor = device.get_info<sycl::info::device::vendor>();
+  info.driver = device.get_info<sycl::info::device::driver_version>();
+  info.backend = runtime::backend_name(device);
+  info.type = device.is_gpu() ? "gpu" : device.is_cpu() ? "cpu" : "accelerator";
+  info.memory_bytes = device.get_info<sycl::info::device::global_mem_size>();
+  info.max_allocation_bytes = device.get_info<sycl::info::device::max_mem_alloc_size>();
+  info.compute_units = static_cast<int>(device.get_info<sycl::info::device::max_compute_units>());
+  info.local_memory_bytes = device.get_info<sycl::info::device::local_mem_size>();
+  info.max_work_group = device.get_info<sycl::info::device::max_work_group_size>();
+  for (const std::size_t size : device.get_info<sycl::info::device::sub_group_sizes>())
+    info.sub_group_sizes.push_back(static_cast<int>(size));
+  info.fp64 = device.has(sycl::aspect::fp64);
+  return info;
+}
+
+/// The devices in the order in which they are numbered.
+std::vector<sycl::device> runtime_devices() {
+  return runtime::translated("listing the devices", "", [] {
+    std::vector<sycl::device> devices;
+    for (const sycl::platform& platform : sycl::platform::get_platforms())
+      for (const sycl::device& device : platform.get_devices()) devices.push_back(device);
+    return devices;
+  });
+}
+
+std::vector<DeviceInfo> describe_all(const std::vector<sycl::device>& devices) {
+  std::vector<DeviceInfo> result;
+  for (const sycl::device& device : devices) {
+    DeviceInfo info;
+    try {
+      info = describe(device);
+    } catch (...) {
+      info.name = "a device that does not describe itself";
+      info.why = runtime::translate(std::current_exception(), "asking for its properties", "").failure();
+    }
+    info.index = static_cast<int>(result.size());
+    result.push_back(std::move(info));
+  }
+  return result;
+}
+
+bool matches(const DeviceInfo& info, std::string_view selector) {
+  int index = 0;
+  const auto [end, error] = std::from_chars(selector.data(), selector.data() + selector.size(), index);
+  if (error == std::errc{} && end == selector.data() + selector.size()) return info.index == index;
+  const std::string wanted = lower(selector);
+  return wanted == info.backend || wanted == info.type || wanted == info.backend + ":" + info.type ||
+         lower(info.name).find(wanted) != std::string::npos;
+}
+
+std::string listing(const std::vector<DeviceInfo>& infos) {
+  std::string text;
+  for (const DeviceInfo& info : infos) {
+    if (!text.empty()) text += ", ";
+    text += std::to_string(info.index) + " = " + info.name + " (" + info.backend + ":" + info.type + ")";
+  }
+  return text;
+}
+
+[[noreturn]] void throw_no_device() {
+  throw Error("no SYCL device was found" + runtime::selector_variable_note(), runtime::no_device_advice());
+}
+
+}  // namespace
+
+struct Device::State {
+  explicit State(DeviceOptions given) : options(std::move(given)) {}
+
+  std::shared_ptr<AsynchronousErrors> errors = std::make_shared<AsynchronousErrors>();
+  DeviceOptions options;
+  std::mutex warnings_mutex;
+  std::set<std::string, std::less<>> warnings;  // each sentence is said once
+  std::optional<sycl::queue> queue;
+  DeviceInfo info;
+  std::unique_ptr<runtime::KernelLibrary> kernels;
+
+  void use(sycl::queue given) {
+    queue = std::move(given);
+    // The kernel library lives inside this State, so `this` outlives its use.
+    kernels = runtime::make_kernel_library(*queue, info.name, [this](std::string_view sentence) { warn(sentence); });
+  }
+
+  void warn(std::string_view sentence) {
+    {
+      const std::scoped_lock lock(warnings_mutex);
+      if (!warnings.emplace(sentence).second) return;
+    }
+    if (options.warn)
+      options.warn(sentence);
+    else
+      std::cerr << "sylvit: warning: " << sentence << '\n';
+  }
+};
+
+Device::Device(sycl::queue queue, DeviceOptions options) : state_(std::make_shared<State>(std::move(options))) {
+  runtime::translated("opening the device", "", [&] { state_->info = describe(queue.get_device()); });
+  state_->use(std::move(queue));
+  probe();
+  if (!info().usable)
+    throw Error("the device of the given queue cannot be used: " + info().why, "choose another device", name());
+}
+
+Device Device::start(const sycl::device& device, DeviceInfo info, DeviceOptions options) {
+  auto state = std::make_shared<State>(std::move(options));
+  state->info = std::move(info);
+  Device result(state);
+  if (!state->info.why.empty()) return result;  // it could not even describe itself
+  try {
+    const auto handler = [errors = state->errors](const sycl::exception_list& exceptions) {
+      for (const std::exception_ptr& exception : exceptions) errors->add(exception);
+    };
+    const sycl::property_list in_order{sycl::property::queue::in_order{}};
+    const sycl::property_list profiled{sycl::property::queue::in_order{}, sycl::property::queue::enable_profiling{}};
+    state->use(sycl::queue(device, handler, state->options.profiling ? profiled : in_order));
+    result.probe();
+  } catch (...) {
+    state->info.why = runtime::translate(std::current_exception(), "opening it", "").failure();
+  }
+  return result;
+}
+
+void Device::probe() {
+  DeviceInfo& info = state_->info;
+  try {
+    constexpr int count = kernels::Probe::work_items;
+    const Memory out(*this, count * sizeof(float), "the probe", MemoryKind::shared);
+    const runtime::Kernel<kernels::ProbeArguments> kernel{
+        {.header = "probe.hpp", .arguments = "ProbeArguments", .type = "Probe", .local_memory = true}};
+    runtime::launch(*this, kernel, {.work_items = count, .local_floats = count}, {.out = out.as<float>()});
+    wait();
+    const std::span numbers(out.as<float>(), count);
+    const auto right = [](float number) { return number == static_cast<float>(count - 1); };
+    if (!std::ranges::all_of(numbers, right)) info.why = "it ran a small kernel and got wrong numbers";
+  } catch (const Error& error) {
+    info.why = error.failure();
+  }
+  info.usable = info.fp16 = info.bf16 = info.why.empty();
+}
+
+std::vector<DeviceInfo> list_devices() {
+  const std::vector<sycl::device> devices = runtime_devices();
+  std::vector<DeviceInfo> infos = describe_all(devices);
+  for (DeviceInfo& info : infos) info = Device::start(devices[static_cast<std::size_t>(info.index)], info, {}).info();
+  return infos;
+}
+
+Device Device::open(std::string_view selector, DeviceOptions options) {
+  std::string origin = "'" + std::string(selector) + "'";
+  if (selector.empty()) {
+    if (const char* variable = std::getenv("SYLVIT_DEVICE"); variable != nullptr) selector = variable;
+    origin = "SYLVIT_DEVICE='" + std::string(selector) + "'";
+  }
+  const std::vector<sycl::device> devices = runtime_devices();
+  if (devices.empty()) throw_no_device();
+  std::vector<DeviceInfo> candidates;
+  const std::vector<DeviceInfo> infos = describe_all(devices);
+  std::ranges::copy_if(infos, std::back_inserter(candidates),
+                       [&](const DeviceInfo& info) { return selector.empty() || matches(info, selector); });
+  if (candidates.empty()) throw Error("no device matches " + origin, "the devices are: " + listing(infos));
+  // A GPU is what people mean when they do not say.
+  std::ranges::stable_partition(candidates, [](const DeviceInfo& info) { return info.type == "gpu"; });
+  for (DeviceInfo& info : candidates) {
+    Device device = start(devices[static_cast<std::size_t>(info.index)], info, options);
+    info = device.info();
+    if (info.usable) return device;
+  }
+  std::string reasons;
+  for (const DeviceInfo& info : candidates) reasons += (reasons.empty() ? "" : "; ") + info.name + ": " + info.why;
+  throw Error("no usable device" + (selector.empty() ? "" : " matches " + origin) + ": " + reasons,
+              "the devices are: " + listing(infos));
+}
+
+sycl::queue& Device::queue() const noexcept { return *state_->queue; }
+const DeviceInfo& Device::info() const noexcept { return state_->info; }
+runtime::KernelLibrary& Device::kernels() const noexcept { return *state_->kernels; }
+void Device::warn(std::string_view sentence) const { state_->warn(sentence); }
+
+void Device::wait() const {
+  runtime::translated("running on the device", name(), [&] { queue().wait_and_throw(); });
+  if (const std::exception_ptr failed = state_->errors->take(); failed)
+    throw runtime::translate(failed, "running on the device", name());
+}
+
+namespace runtime {
+
+void prepare(const Device& device, std::span<const KernelName> kernels) { device.kernels().prepare(kernels); }
+
+sycl::event launch_bytes(const Device& device, const KernelName& kernel, const Grid& grid,
+                         std::span<const std::byte> arguments, std::span<const sycl::event> after) {
+  return device.kernels().submit(kernel, grid, arguments, after);
+}
+
+}  // namespace runtime
+
+}  // namespace sylvit

@@ -1,0 +1,52 @@
+// Kernels as the host sees them, and the one function that runs them. A kernel variant is named by its C++ type as
+// text, e.g. "Transpose<float, TransposeConfig{16, 4}>". The run-time toolchain pastes that text into the source it
+// builds; the ahead-of-time toolchains look it up among the variants that were compiled in. Nothing above this file
+// knows which.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include <sylvit/device.hpp>
+
+namespace sylvit::runtime {
+
+struct KernelName {
+  std::string header;         ///< file in src/kernels
+  std::string arguments;      ///< name of its arguments struct
+  std::string type;           ///< the functor, inside namespace sylvit::kernels
+  int sub_group_size = 0;     ///< 0: the compiler chooses
+  bool local_memory = false;  ///< Does it take local memory?
+};
+
+/// A kernel whose arguments struct the compiler knows, so that launch() cannot be given another's.
+template <class Arguments>
+struct Kernel : KernelName {
+  static_assert(std::is_trivially_copyable_v<Arguments> && std::is_standard_layout_v<Arguments>);
+};
+
+/// groups[0] x groups[1] x groups[2] work-groups of work_items each.
+struct Grid {
+  sycl::range<3> groups{1, 1, 1};
+  std::size_t work_items = 1;
+  std::size_t local_floats = 0;
+};
+
+/// Builds (or loads) all of these that are not there yet, in one batch. launch() does this for a single kernel; call it
+/// first with all that a piece of work needs, because a batch of twenty costs little more than one.
+void prepare(const Device& device, std::span<const KernelName> kernels);
+
+sycl::event launch_bytes(const Device& device, const KernelName& kernel, const Grid& grid,
+                         std::span<const std::byte> arguments, std::span<const sycl::event> after);
+
+/// Submits the kernel to the device's queue, after the given events, and returns at once. A grid without work-groups
+/// submits nothing and returns an event that follows the given ones.
+template <class Arguments>
+sycl::event launch(const Device& device, const Kernel<Arguments>& kernel, const Grid& grid, const Arguments& arguments,
+                   std::span<const sycl::event> after = {}) {
+  return launch_bytes(device, kernel, grid, std::as_bytes(std::span(&arguments, 1)), after);
+}
+
+}  // namespace sylvit::runtime

@@ -1,0 +1,88 @@
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include <sylvit/error.hpp>
+#include <sylvit/memory.hpp>
+
+#include "runtime/translate.hpp"
+
+namespace sylvit {
+
+std::string readable_bytes(std::size_t bytes) {
+  constexpr std::array units = {"bytes", "KB", "MB", "GB", "TB", "PB", "EB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+  return text.data();
+}
+
+Memory::Memory(const Device& device, std::size_t bytes, std::string_view purpose, MemoryKind kind)
+    : bytes_(bytes), context_(device.queue().get_context()) {
+  const DeviceInfo& info = device.info();
+  const auto fail = [&](const std::string& detail) {
+    return Error("cannot allocate " + readable_bytes(bytes) + " (" + std::to_string(bytes) + " bytes) for " +
+                     std::string(purpose) + ": the device has " + readable_bytes(info.memory_bytes) + detail,
+                 "use a smaller batch or model, or another device", info.name);
+  };
+  // Some runtimes promise more than there is and fail at the first touch, so what cannot fit is refused here.
+  if (bytes > info.memory_bytes) throw fail("");
+  const std::size_t asked = bytes == 0 ? 1 : bytes;
+  const sycl::queue& queue = device.queue();
+  data_ = runtime::translated("allocating memory", info.name, [&]() -> void* {
+    switch (kind) {
+      case MemoryKind::device: return sycl::malloc_device(asked, queue);
+      case MemoryKind::host: return sycl::malloc_host(asked, queue);
+      case MemoryKind::shared: return sycl::malloc_shared(asked, queue);
+    }
+    return nullptr;
+  });
+  if (data_ == nullptr)
+    throw fail(bytes > info.max_allocation_bytes
+                   ? ", of which one allocation may take " + readable_bytes(info.max_allocation_bytes)
+                   : ", some of it taken already");
+}
+
+Memory::~Memory() {
+  if (data_ != nullptr) sycl::free(data_, *context_);
+}
+
+Memory::Memory(Memory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)), context_(other.context_) {}
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(context_, other.context_);
+  return *this;
+}
+
+Arena::Arena(const Device& device, std::size_t bytes, std::string_view purpose)
+    : memory_(device, padded(bytes), purpose), purpose_(purpose) {}
+
+void* Arena::take(std::size_t bytes) {
+  // Compared before rounding up, so that a huge request cannot wrap around.
+  if (bytes > capacity() - used_)
+    throw Error("the arena for " + purpose_ + " was planned for " + std::to_string(capacity()) + " bytes, of which " +
+                std::to_string(capacity() - used_) + " are left, and " + std::to_string(bytes) + " more were asked for");
+  void* result = memory_.as<std::byte>() + used_;
+  used_ += padded(bytes);
+  if (used_ > peak_) peak_ = used_;
+  return result;
+}
+
+TensorView Arena::take(DType dtype, const Shape& shape) {
+  return {take(static_cast<std::size_t>(shape.elements()) * size_of(dtype)), dtype, shape};
+}
+
+void Arena::release(std::size_t mark) {
+  if (mark > used_) throw Error("the arena for " + purpose_ + " was asked to release what it has not given out");
+  used_ = mark;
+}
+
+}  // namespace sylvit

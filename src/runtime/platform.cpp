@@ -1,0 +1,88 @@
+#include "runtime/platform.hpp"
+
+#include <cstdlib>
+
+#if defined(SYLVIT_TOOLCHAIN_RTC)
+#include <link.h>
+
+#include <filesystem>
+#endif
+
+namespace sylvit::runtime {
+
+#if defined(SYLVIT_TOOLCHAIN_ACPP)
+
+std::string backend_name(const sycl::device& device) {
+  switch (device.get_backend()) {
+    case sycl::backend::cuda: return "cuda";
+    case sycl::backend::hip: return "hip";
+    case sycl::backend::level_zero: return "level_zero";
+    case sycl::backend::ocl: return "opencl";
+    case sycl::backend::omp: return "omp";
+  }
+  return "unknown";
+}
+
+namespace {
+constexpr const char* selector_variable = "ACPP_VISIBILITY_MASK";
+}
+
+std::string no_device_advice() { return "see what 'acpp-info' lists, and install the driver of your device"; }
+
+#else
+
+std::string backend_name(const sycl::device& device) {
+  switch (device.get_backend()) {
+    case sycl::backend::opencl: return "opencl";
+    case sycl::backend::ext_oneapi_level_zero: return "level_zero";
+    case sycl::backend::ext_oneapi_cuda: return "cuda";
+    case sycl::backend::ext_oneapi_hip: return "hip";
+    default: return "unknown";
+  }
+}
+
+namespace {
+constexpr const char* selector_variable = "ONEAPI_DEVICE_SELECTOR";
+}
+
+std::string no_device_advice() {
+  return "install the driver of your device, or the wheel intel-opencl-rt for the CPU (ci/setup does), and unset a "
+         "device selector that hides it";
+}
+
+#endif
+
+std::string selector_variable_note() {
+  const char* value = std::getenv(selector_variable);
+  return value == nullptr ? "" : std::string(" (") + selector_variable + " is '" + value + "')";
+}
+
+#if defined(SYLVIT_TOOLCHAIN_RTC)
+
+namespace {
+
+/// The wheels bring an OpenCL CPU device but register it under a path that does not exist. The OpenCL loader reads
+/// OCL_ICD_FILENAMES in addition to the system's registrations, when it is first used; so the variable must be there
+/// before the first SYCL call, also before one that the application makes on its own. Hence a static object rather than
+/// a function that someone would have to call. What the user has set is left alone.
+struct RegisterOpenClOfTheWheels {
+  RegisterOpenClOfTheWheels() {
+    dl_iterate_phdr(
+        [](dl_phdr_info* library, std::size_t, void*) {
+          const std::filesystem::path path = library->dlpi_name;
+          if (!path.filename().string().starts_with("libsycl.so")) return 0;
+          std::error_code ignored;
+          const std::filesystem::path driver = path.parent_path() / "libintelocl.so";
+          if (std::filesystem::exists(driver, ignored)) setenv("OCL_ICD_FILENAMES", driver.c_str(), 0);
+          return 1;
+        },
+        nullptr);
+  }
+};
+const RegisterOpenClOfTheWheels register_opencl_of_the_wheels;
+
+}  // namespace
+
+#endif
+
+}  // namespace sylvit::runtime

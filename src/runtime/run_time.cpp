@@ -1,0 +1,226 @@
+// The rtc toolchain: kernels are built while the program runs, by DPC++'s compiler inside libsycl, from the headers
+// embedded in this library.
+//
+//     names -> one generated source -> (disk cache, else the compiler) -> kernel bundle -> sycl::kernel by type text
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <unordered_map>
+
+#include <sylvit/error.hpp>
+#include <sylvit/version.hpp>
+
+#include "runtime/embedded.hpp"
+#include "runtime/grid_check.hpp"
+#include "runtime/host_cpu.hpp"
+#include "runtime/kernel_cache.hpp"
+#include "runtime/kernel_library.hpp"
+#include "runtime/translate.hpp"
+
+namespace sylvit::runtime {
+
+namespace experimental = sycl::ext::oneapi::experimental;
+
+namespace {
+
+using Bundle = sycl::kernel_bundle<sycl::bundle_state::executable>;
+
+std::string entry_name(const KernelName& kernel) {
+  return "sylvit_" + fingerprint(kernel.type + "/" + std::to_string(kernel.sub_group_size));
+}
+
+/// A batch of kernels as one source. The entries are plain functions over plain arguments: parameters of class templates
+/// crash the compiler.
+std::string source_of(std::span<const KernelName> kernels) {
+  std::set<std::string> headers;
+  bool local_memory = false;
+  for (const KernelName& kernel : kernels) {
+    headers.insert(kernel.header);
+    local_memory = local_memory || kernel.local_memory;
+  }
+  std::ostringstream source;
+  source << "#define SYLVIT_RUN_TIME_COMPILED 1\n"
+         << "#include <sycl/ext/oneapi/free_function_queries.hpp>\n"
+         << "#include <sycl/ext/oneapi/kernel_properties/properties.hpp>\n";
+  if (local_memory) source << "#include <sycl/accessor.hpp>\n";
+  for (const std::string& header : headers) source << "#include \"kernels/" << header << "\"\n";
+  source << "namespace sylvit::kernels {\n"
+         << "namespace properties = sycl::ext::oneapi::experimental;\n"
+         << "using sycl::ext::oneapi::this_work_item::get_nd_item;\n";
+  for (const KernelName& kernel : kernels) {
+    source << "extern \"C\" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((properties::nd_range_kernel<3>))\n";
+    if (kernel.sub_group_size > 0)
+      source << "SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((properties::sub_group_size<" << kernel.sub_group_size << ">))\n";
+    source << "void " << entry_name(kernel) << "(" << kernel.arguments << " arguments"
+           << (kernel.local_memory ? ", sycl::local_accessor<float, 1> local" : "") << ") {\n  " << kernel.type
+           << "::run(arguments, get_nd_item<3>(), " << (kernel.local_memory ? "&local[0]" : "nullptr") << ");\n}\n";
+  }
+  source << "}\n";
+  return source.str();
+}
+
+/// Where the compiler is told that the embedded headers lie: a place that no real file can hide.
+constexpr const char* header_root = "/sylvit-embedded";
+
+/// Contraction is off by default, and fused multiply-add is half the speed of everything here. Nothing that changes what
+/// happens to NaN and infinity.
+const std::vector<std::string>& build_options() {
+  static const std::vector<std::string> options{"-O3", "-std=c++20", "-ffp-contract=fast",
+                                                std::string("-I") + header_root};
+  return options;
+}
+
+/// The lines of a compiler's log that say what is wrong: each error with the source line and the mark under it.
+std::string essence(const std::string& log) {
+  constexpr int most_lines = 12;
+  std::istringstream lines(log);
+  std::string line;
+  std::string result;
+  int kept = 0;
+  int follow = 0;
+  while (std::getline(lines, line) && kept < most_lines) {
+    const bool is_error = line.find("error:") != std::string::npos;
+    if (is_error) follow = 3;
+    if (follow-- <= 0) continue;
+    result += "\n    " + line.substr(0, 200);
+    ++kept;
+  }
+  return result.empty() ? log.substr(0, 600) : result;
+}
+
+class RunTimeLibrary final : public KernelLibrary {
+ public:
+  RunTimeLibrary(const sycl::queue& queue, const std::string& device_name, Warn warn)
+      : queue_(queue),
+        device_name_(device_name),
+        limits_(queue.get_device(), device_name),
+        cache_(KernelCache::from_environment(std::move(warn))) {}
+
+  void prepare(std::span<const KernelName> kernels) override {
+    const std::scoped_lock lock(mutex_);
+    const auto is_there = [&](const KernelName& kernel) { return kernels_.contains(entry_name(kernel)); };
+    if (std::ranges::all_of(kernels, is_there)) return;
+    // The whole batch, in a fixed order, even if some of it is there: so its cache entry depends on what the work needs
+    // and not on what ran before.
+    std::vector<KernelName> batch(kernels.begin(), kernels.end());
+    std::ranges::sort(batch, {}, entry_name);
+    const auto duplicates = std::ranges::unique(batch, {}, entry_name);
+    batch.erase(duplicates.begin(), duplicates.end());
+    for (const KernelName& kernel : batch) limits_.check_sub_group(kernel);
+    const std::string source = source_of(batch);
+    const std::string key = key_of(source);
+    std::optional<Bundle> bundle = load(key);
+    if (!bundle || !add(*bundle, batch)) {
+      bundle = build(source);
+      if (!add(*bundle, batch))
+        throw Error("the run-time compiler built the kernels but does not show them", {}, device_name_);
+      const std::vector<char> binary = bundle->ext_oneapi_get_content();
+      cache_.store(key, {binary.data(), binary.size()});
+    }
+  }
+
+  sycl::event submit(const KernelName& kernel, const Grid& grid, std::span<const std::byte> arguments,
+                     std::span<const sycl::event> after) override {
+    const std::vector<sycl::event> events(after.begin(), after.end());
+    return translated("launching " + kernel.type, device_name_, [&] {
+      if (is_empty(grid)) return queue_.ext_oneapi_submit_barrier(events);
+      limits_.check(kernel, grid);
+      const sycl::kernel built = find(kernel);
+      return queue_.submit([&](sycl::handler& handler) {
+        handler.depends_on(events);
+        handler.set_arg(0, experimental::raw_kernel_arg(arguments.data(), arguments.size()));
+        if (kernel.local_memory) handler.set_arg(1, sycl::local_accessor<float, 1>(grid.local_floats, handler));
+        handler.parallel_for(nd_range_of(grid), built);
+      });
+    });
+  }
+
+ private:
+  sycl::kernel find(const KernelName& kernel) {
+    const std::string entry = entry_name(kernel);
+    {
+      const std::scoped_lock lock(mutex_);
+      if (const auto found = kernels_.find(entry); found != kernels_.end()) return found->second;
+    }
+    prepare(std::span(&kernel, 1));
+    const std::scoped_lock lock(mutex_);
+    return kernels_.at(entry);
+  }
+
+  /// Everything that the binary depends on. A CPU's binary holds instructions that the driver chose for this very CPU,
+  /// which its name need not tell (virtual machines say "AMD EPYC" for several generations).
+  std::string key_of(const std::string& source) const {
+    const sycl::device device = queue_.get_device();
+    std::ostringstream key;
+    key << "sylvit " << version << "\ncompiler " << __SYCL_COMPILER_VERSION << "\nplatform "
+        << device.get_platform().get_info<sycl::info::platform::version>() << "\ndevice " << device_name_ << "\ndriver "
+        << device.get_info<sycl::info::device::driver_version>() << "\n";
+    if (device.is_cpu()) key << "cpu " << host_cpu_fingerprint() << "\n";
+    for (const std::string& option : build_options()) key << option << " ";
+    std::string text = source;
+    for (const EmbeddedFile& header : embedded_kernels()) text.append(header.name).append(header.content);
+    key << "\nsource " << fingerprint(text) << "\n";
+    return key.str();
+  }
+
+  std::optional<Bundle> load(const std::string& key) const {
+    std::optional<std::vector<char>> binary = cache_.load(key);
+    if (!binary) return {};
+    try {
+      return experimental::get_kernel_bundle<sycl::bundle_state::executable>(
+          queue_.get_context(), {queue_.get_device()}, sycl::span<char>(binary->data(), binary->size()));
+    } catch (const std::exception&) {
+      return {};  // a driver that no longer takes it: build it anew
+    }
+  }
+
+  Bundle build(const std::string& source) const {
+    std::string log;
+    try {
+      experimental::include_files headers;
+      for (const EmbeddedFile& header : embedded_kernels())
+        headers.add(std::string(header_root) + "/" + std::string(header.name), std::string(header.content));
+      auto bundle = experimental::create_kernel_bundle_from_source(
+          queue_.get_context(), experimental::source_language::sycl, source, experimental::properties{headers});
+      return experimental::build(
+          bundle, {queue_.get_device()},
+          experimental::properties{experimental::build_options{build_options()}, experimental::save_log{&log}});
+    } catch (const sycl::exception& error) {
+      const std::string text = std::string(error.what()) + "\n" + log;
+      if (text.find("error:") != std::string::npos)
+        throw Error("a kernel does not compile:" + essence(text), {}, device_name_);
+      throw translate(std::current_exception(), "building kernels", device_name_);
+    }
+  }
+
+  /// False if a kernel is missing from the bundle.
+  bool add(Bundle& bundle, std::span<const KernelName> batch) {
+    try {
+      for (const KernelName& kernel : batch)
+        kernels_.insert_or_assign(entry_name(kernel), bundle.ext_oneapi_get_kernel(entry_name(kernel)));
+      return true;
+    } catch (const sycl::exception&) {
+      return false;
+    }
+  }
+
+  sycl::queue queue_;
+  std::string device_name_;
+  GridLimits limits_;
+  KernelCache cache_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, sycl::kernel> kernels_;
+};
+
+}  // namespace
+
+std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, const std::string& device_name,
+                                                   Warn warn) {
+  return std::make_unique<RunTimeLibrary>(queue, device_name, std::move(warn));
+}
+
+std::string_view toolchain_name() { return "rtc"; }
+
+}  // namespace sylvit::runtime

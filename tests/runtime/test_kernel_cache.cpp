@@ -1,0 +1,180 @@
+#include "runtime/kernel_cache.hpp"
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "support.hpp"
+
+using namespace sylvit;
+using runtime::KernelCache;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Fixture {
+  test::TemporaryDirectory directory;
+  std::vector<std::string> warnings;
+  std::function<void(std::string_view)> warn = [this](std::string_view text) { warnings.emplace_back(text); };
+  KernelCache cache{directory.path() / "kernels", 1 << 20, warn};
+};
+
+std::string as_text(const std::optional<std::vector<char>>& binary) {
+  return binary ? std::string(binary->begin(), binary->end()) : "(nothing)";
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void write(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+int files_in(const fs::path& directory, std::string_view extension) {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.path().extension() == extension) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_SUITE("runtime/kernel_cache") {
+  TEST_CASE_FIXTURE(Fixture, "what is stored is loaded, under its own key only") {
+    cache.store("key one", std::string("binary\0with\nbytes", 17));
+    cache.store("key two", "");
+    CHECK(as_text(cache.load("key one")) == std::string("binary\0with\nbytes", 17));
+    CHECK(as_text(cache.load("key two")).empty());
+    CHECK_FALSE(cache.load("key three"));
+    CHECK(warnings.empty());
+    CHECK(files_in(cache.directory(), ".partial") == 0);
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "a truncated, damaged or foreign entry is as good as none, and is replaced") {
+    cache.store("key", "the binary of a kernel");
+    const std::string good = read(cache.path_of("key"));
+    for (std::size_t length = 0; length < good.size(); ++length) {
+      write(cache.path_of("key"), good.substr(0, length));
+      CHECK_FALSE(cache.load("key"));
+    }
+    for (std::size_t i = 0; i < good.size(); ++i) {
+      std::string damaged = good;
+      damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+      write(cache.path_of("key"), damaged);
+      CHECK_FALSE(cache.load("key"));
+    }
+    write(cache.path_of("key"), good + "x");
+    CHECK_FALSE(cache.load("key"));
+    cache.store("other key", "another binary");
+    fs::copy_file(cache.path_of("other key"), cache.path_of("key"), fs::copy_options::overwrite_existing);
+    CHECK_FALSE(cache.load("key"));
+    cache.store("key", "new");
+    CHECK(as_text(cache.load("key")) == "new");
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "an unwritable directory is a warning that says what to do") {
+    write(directory.path() / "file", "not a directory");
+    const KernelCache bad(directory.path() / "file" / "kernels", 1 << 20, warn);
+    bad.store("key", "binary");
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings[0].find("SYLVIT_CACHE_DIR") != std::string::npos);
+    CHECK(warnings[0].find((directory.path() / "file").string()) != std::string::npos);
+    CHECK_FALSE(bad.load("key"));
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "a full disk is a warning and leaves nothing behind") {
+    // A limit on file sizes stands in for a full disk: the write fails half-way.
+    cache.store("before", "small");
+    rlimit old{};
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    auto* handler = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{4096, old.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    cache.store("key", std::string(100000, 'x'));
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &old) == 0);
+    std::signal(SIGXFSZ, handler);
+    CHECK(warnings.size() == 1);
+    CHECK_FALSE(cache.load("key"));
+    CHECK(files_in(cache.directory(), ".partial") == 0);
+    CHECK(as_text(cache.load("before")) == "small");
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "the size stays within the limit, and the oldest go first") {
+    const KernelCache small(directory.path() / "small", 10000, warn);
+    const auto store_aged = [&](const std::string& key, int minutes_old) {
+      small.store(key, std::string(3000, 'x'));
+      fs::last_write_time(small.path_of(key), fs::file_time_type::clock::now() - std::chrono::minutes(minutes_old));
+    };
+    store_aged("oldest", 50);
+    store_aged("used", 40);
+    store_aged("middle", 30);
+    CHECK(small.load("used"));  // so it is no longer old
+    small.store("new", std::string(3000, 'x'));
+    CHECK_FALSE(small.load("oldest"));
+    CHECK(small.load("used"));
+    CHECK(small.load("new"));
+    small.store("larger than the limit", std::string(20000, 'x'));
+    CHECK(small.load("larger than the limit"));  // it was just built: keep it, drop the rest
+    CHECK_FALSE(small.load("used"));
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "leftovers of ended processes are removed") {
+    cache.store("key", "binary");
+    const fs::path left = cache.directory() / "abc.kernels.1.0.partial";
+    write(left, "half");
+    cache.store("key", "binary");
+    CHECK(fs::exists(left));  // perhaps somebody is writing it
+    fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2));
+    cache.store("key", "binary");
+    CHECK_FALSE(fs::exists(left));
+  }
+
+  TEST_CASE("the program rebuilds damaged entries and goes on without a writable cache") {
+    const test::TemporaryDirectory directory;
+    const std::string setting = "SYLVIT_CACHE_DIR=" + (directory.path() / "kernels").string();
+    REQUIRE(test::run_sylvit("devices", setting).exit_code == 0);
+    REQUIRE(files_in(directory.path() / "kernels", ".kernels") >= 1);
+    std::vector<std::pair<fs::path, std::string>> before;
+    for (const auto& entry : fs::directory_iterator(directory.path() / "kernels")) {
+      before.emplace_back(entry.path(), read(entry.path()));
+      fs::resize_file(entry.path(), entry.file_size() / 2);
+    }
+    const test::CommandResult repaired = test::run_sylvit("devices", setting);
+    CHECK(repaired.exit_code == 0);
+    CHECK(repaired.errors.empty());
+    for (const auto& [path, content] : before) CHECK(fs::file_size(path) == content.size());
+
+    const test::CommandResult unwritable = test::run_sylvit("self-check", "SYLVIT_CACHE_DIR=/proc/sylvit");
+    CHECK(unwritable.exit_code == 0);
+    const std::string phrase = "sylvit: warning: the kernel cache /proc/sylvit cannot be written";
+    CHECK(unwritable.errors.find(phrase) != std::string::npos);
+    const test::CommandResult off = test::run_sylvit("devices", setting + "/off SYLVIT_CACHE_LIMIT_MB=0");
+    CHECK(off.exit_code == 0);
+    CHECK_FALSE(fs::exists(directory.path() / "kernels" / "off"));
+    CHECK(test::run_sylvit("devices", setting + " SYLVIT_CACHE_LIMIT_MB=lots").errors.find("'lots'") !=
+          std::string::npos);
+  }
+
+  TEST_CASE("processes that fill the cache at once do not disturb each other") {
+    const test::TemporaryDirectory directory;
+    const std::string setting = "SYLVIT_CACHE_DIR=" + directory.path().string();
+    std::vector<std::thread> threads;
+    std::vector<test::CommandResult> results(3);
+    for (test::CommandResult& result : results)
+      threads.emplace_back([&] { result = test::run_sylvit("self-check", setting); });
+    for (std::thread& thread : threads) thread.join();
+    for (const test::CommandResult& result : results) {
+      CHECK(result.exit_code == 0);
+      CHECK(result.errors.empty());
+    }
+    CHECK(files_in(directory.path(), ".partial") == 0);
+    const int entries = files_in(directory.path(), ".kernels");
+    CHECK(entries >= 2);
+    CHECK(test::run_sylvit("self-check", setting).exit_code == 0);
+    CHECK(files_in(directory.path(), ".kernels") == entries);  // everything was found
+  }
+}

@@ -1,0 +1,53 @@
+#include "support.hpp"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace sylvit::test {
+
+const Device& device() {
+  static const Device opened = Device::open();
+  return opened;
+}
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "sylvit-test-XXXXXX").string();
+  REQUIRE(mkdtemp(pattern.data()) != nullptr);
+  path_ = pattern;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+namespace {
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+CommandResult run_sylvit(const std::string& arguments, const std::string& environment) {
+  const char* program = std::getenv("SYLVIT_PROGRAM");
+  REQUIRE_MESSAGE(program != nullptr, "SYLVIT_PROGRAM must name the program (ctest sets it)");
+  const TemporaryDirectory directory;
+  const std::string out = (directory.path() / "out").string();
+  const std::string err = (directory.path() / "err").string();
+  const std::string line =
+      "env " + environment + " '" + program + "' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
+  const auto start = std::chrono::steady_clock::now();
+  const int status = std::system(line.c_str());
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return {code > 128 ? -1 : code, read_file(out), read_file(err), time.count()};
+}
+
+}  // namespace sylvit::test

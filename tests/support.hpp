@@ -1,0 +1,84 @@
+// What several tests need.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sylvit/sylvit.hpp>
+
+namespace sylvit::test {
+
+/// The device that tests run on (SYLVIT_DEVICE chooses), opened once.
+const Device& device();
+
+/// A directory of its own, removed with the object.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct CommandResult {
+  int exit_code;       ///< -1 when a signal ended it
+  std::string output;  ///< standard output
+  std::string errors;  ///< standard error
+  double seconds;
+};
+
+/// Runs the program (build/sylvit) with these words behind it, and "NAME=value" settings in front of it.
+CommandResult run_sylvit(const std::string& arguments, const std::string& environment = "");
+
+/// Device memory filled from, and read back to, the host.
+template <class T>
+class OnDevice {
+ public:
+  OnDevice(std::span<const T> values, const Shape& shape) : OnDevice(values.size(), shape) { write(values); }
+  OnDevice(std::size_t count, const Shape& shape)
+      : memory_(device(), count * sizeof(T), "a test"), view_(memory_.data(), dtype_of<T>, shape), count_(count) {}
+
+  const TensorView& view() const { return view_; }
+  T* data() const { return memory_.template as<T>(); }
+  void write(std::span<const T> values) {
+    device().queue().memcpy(memory_.data(), values.data(), values.size_bytes());
+    device().wait();
+  }
+  std::vector<T> read() const {
+    std::vector<T> values(count_);
+    device().wait();
+    device().queue().memcpy(values.data(), memory_.data(), count_ * sizeof(T));
+    device().wait();
+    return values;
+  }
+
+ private:
+  Memory memory_;
+  TensorView view_;
+  std::size_t count_;
+};
+
+/// Checks that the call throws an Error whose sentence contains every one of these parts.
+template <class Call>
+void check_error(Call&& call, std::initializer_list<std::string> parts) {
+  std::string sentence;
+  try {
+    call();
+  } catch (const Error& error) {
+    sentence = error.what();
+  }
+  CHECK_MESSAGE(!sentence.empty(), "no Error was thrown");
+  for (const std::string& part : parts)
+    CHECK_MESSAGE(sentence.find(part) != std::string::npos, "'" << part << "' is not in: " << sentence);
+}
+
+}  // namespace sylvit::test
