@@ -63,3 +63,28 @@ else()
   target_compile_options(sylvit_sycl INTERFACE --acpp-targets=${SYLVIT_ACPP_TARGETS})
   target_link_options(sylvit_sycl INTERFACE --acpp-targets=${SYLVIT_ACPP_TARGETS})
 endif()
+
+# oneMKL's SYCL BLAS, where it is: plain libraries of our own choosing, because MKL's CMake package wants a DPC++ compiler.
+add_library(sylvit_onemkl INTERFACE)
+if(NOT SYLVIT_TOOLCHAIN STREQUAL "acpp")
+  find_path(SYLVIT_ONEMKL_INCLUDE oneapi/mkl/blas.hpp HINTS ${SYLVIT_VENV}/include $ENV{MKLROOT}/include)
+  foreach(name libmkl_sycl_blas.so libmkl_intel_ilp64.so libmkl_tbb_thread.so libmkl_core.so libtbb.so)
+    # The wheels have no development links, only versioned files.
+    file(GLOB found ${SYLVIT_VENV}/lib/${name}.? ${SYLVIT_VENV}/lib/${name}.?? $ENV{MKLROOT}/lib/${name}
+         $ENV{TBBROOT}/lib/${name})
+    if(found)
+      list(GET found 0 first)
+      list(APPEND libraries ${first})
+    endif()
+  endforeach()
+  list(LENGTH libraries count)
+  if(SYLVIT_ONEMKL_INCLUDE AND count EQUAL 5)
+    target_include_directories(sylvit_onemkl SYSTEM INTERFACE ${SYLVIT_ONEMKL_INCLUDE})
+    target_compile_definitions(sylvit_onemkl INTERFACE SYLVIT_ONEMKL=1 MKL_ILP64=1)
+    # They call each other through tables, which the linker does not see.
+    target_link_libraries(sylvit_onemkl INTERFACE -Wl,--push-state,--no-as-needed ${libraries} -Wl,--pop-state)
+    message(STATUS "oneMKL: ${SYLVIT_ONEMKL_INCLUDE}")
+  else()
+    message(STATUS "oneMKL: not found")
+  endif()
+endif()

@@ -8,10 +8,16 @@
 #include <fstream>
 #include <iterator>
 
+#include "nn/basic.hpp"
+
 namespace sylvit::test {
 
 const Device& device() {
-  static const Device opened = Device::open();
+  static const Device opened = [] {
+    const Device first = Device::open();
+    nn::prepare_basic(first);  // one batch instead of a build for each test
+    return first;
+  }();
   return opened;
 }
 

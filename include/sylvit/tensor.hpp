@@ -101,7 +101,7 @@ class TensorView {
  private:
   void* data_ = nullptr;
   DType dtype_ = DType::f32;
-  Shape shape_;
+  Shape shape_{0};  // an empty view has no elements
   std::array<std::int64_t, Shape::max_rank> strides_{};
 };
 

@@ -12,5 +12,8 @@ struct Exit {
 
 void add_devices(CLI::App& program);
 void add_self_check(CLI::App& program);
+/// `sylvit run attention` and `sylvit bench attention`: subcommands of run and bench.
+void add_run_attention(CLI::App& run);
+void add_bench_attention(CLI::App& bench);
 
 }  // namespace sylvit::cli

@@ -14,6 +14,12 @@ int main(int count, char** words) try {
   program.require_subcommand(1);
   sylvit::cli::add_devices(program);
   sylvit::cli::add_self_check(program);
+  CLI::App* run = program.add_subcommand("run", "Compute from a file to a file");
+  run->require_subcommand(1);
+  sylvit::cli::add_run_attention(*run);
+  CLI::App* bench = program.add_subcommand("bench", "Measure speed");
+  bench->require_subcommand(1);
+  sylvit::cli::add_bench_attention(*bench);
   try {
     program.parse(count, words);
   } catch (const CLI::ParseError& error) {

@@ -7,31 +7,23 @@
 
 #include <sylvit/error.hpp>
 
+#include "nn/attention_kernels.hpp"
+
 namespace sylvit::nn {
 
 namespace {
-
-constexpr std::array storage_types = {DType::f32, DType::bf16, DType::f16};
-
-/// "Name{1, 2}", the configuration as C++ text.
-std::string config_text(std::string_view name, std::initializer_list<int> numbers) {
-  std::string text = std::string(name) + "{";
-  for (const int number : numbers) text += (text.back() == '{' ? "" : ", ") + std::to_string(number);
-  return text + "}";
-}
-
-template <class Config>
-Config checked(const Config& config, const tuning::Record& record) {
-  if (!config.valid())
-    throw Error("the tuning record for " + record.kernel + " (" + record.origin + ") has tile numbers that do not fit");
-  return config;
-}
 
 std::string text(const kernels::ElementwiseConfig& config) {
   return config_text("ElementwiseConfig", {config.work_items, config.per_item});
 }
 
 }  // namespace
+
+std::string config_text(std::string_view name, std::initializer_list<int> numbers) {
+  std::string text = std::string(name) + "{";
+  for (const int number : numbers) text += (text.back() == '{' ? "" : ", ") + std::to_string(number);
+  return text + "}";
+}
 
 std::string type_text(DType dtype) { return dtype == DType::f32 ? "float" : std::string(name_of(dtype)); }
 
@@ -97,7 +89,10 @@ std::vector<runtime::KernelName> list_variants(std::string_view backend_prefix) 
   std::vector<runtime::KernelName> result{
       {.header = "probe.hpp", .arguments = "ProbeArguments", .type = "Probe", .local_memory = true}};
   for (const tuning::Table& table : tuning::embedded())
-    if (table.name().starts_with(backend_prefix)) std::ranges::copy(basic_variants(table), std::back_inserter(result));
+    if (table.name().starts_with(backend_prefix)) {
+      std::ranges::copy(basic_variants(table), std::back_inserter(result));
+      std::ranges::copy(attention_variants(table), std::back_inserter(result));
+    }
   std::set<std::string> seen;
   std::erase_if(result, [&](const runtime::KernelName& kernel) { return !seen.insert(kernel.type).second; });
   return result;

@@ -2,8 +2,11 @@
 // list_variants() gives for their backends; the names are made by the same functions that the layers call.
 #pragma once
 
+#include <array>
 #include <string_view>
 #include <vector>
+
+#include <sylvit/error.hpp>
 
 #include "kernels/elementwise.hpp"
 #include "kernels/reduce.hpp"
@@ -12,6 +15,19 @@
 #include "tuning/table.hpp"
 
 namespace sylvit::nn {
+
+inline constexpr std::array storage_types = {DType::f32, DType::bf16, DType::f16};
+
+/// "Name{1, 2}", a configuration as C++ text.
+std::string config_text(std::string_view name, std::initializer_list<int> numbers);
+
+/// The configuration itself, if its numbers fit together.
+template <class Config>
+Config checked(const Config& config, const tuning::Record& record) {
+  if (!config.valid())
+    throw Error("the tuning record for " + record.kernel + " (" + record.origin + ") has tile numbers that do not fit");
+  return config;
+}
 
 /// The C++ name of a storage type inside namespace sylvit::kernels: "float", "bf16", "f16".
 std::string type_text(DType dtype);

@@ -20,8 +20,8 @@ const Variants& all_variants() {
 
 class AheadOfTimeLibrary final : public KernelLibrary {
  public:
-  AheadOfTimeLibrary(const sycl::queue& queue, const std::string& device_name)
-      : queue_(queue), device_name_(device_name), limits_(queue.get_device(), device_name) {}
+  AheadOfTimeLibrary(const sycl::queue& queue, const DeviceInfo& device)
+      : queue_(queue), device_(device) {}
 
   void prepare(std::span<const KernelName> kernels) override {
     for (const KernelName& kernel : kernels) find(kernel);
@@ -30,13 +30,13 @@ class AheadOfTimeLibrary final : public KernelLibrary {
   sycl::event submit(const KernelName& kernel, const Grid& grid, std::span<const std::byte> arguments,
                      std::span<const sycl::event> after) override {
     const std::vector<sycl::event> events(after.begin(), after.end());
-    return translated("launching " + kernel.type, device_name_, [&] {
+    return translated("launching " + kernel.type, device_.name, [&] {
       if (is_empty(grid))
         return queue_.submit([&](sycl::handler& handler) {
           handler.depends_on(events);
           handler.single_task([] {});
         });
-      limits_.check(kernel, grid);
+      check_grid(device_, kernel, grid);
       return find(kernel)(queue_, grid, arguments, events);
     });
   }
@@ -47,20 +47,19 @@ class AheadOfTimeLibrary final : public KernelLibrary {
     if (found == all_variants().end())
       throw Error("the kernel variant " + kernel.type + " is not among those compiled into this library",
                   "build sylvit with a tuning table in backends/ that names it, or with -DSYLVIT_TOOLCHAIN=rtc",
-                  device_name_);
+                  device_.name);
     return found->second;
   }
 
   sycl::queue queue_;
-  std::string device_name_;
-  GridLimits limits_;
+  DeviceInfo device_;
 };
 
 }  // namespace
 
-std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, const std::string& device_name,
+std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, const DeviceInfo& device,
                                                    Warn /*warn*/) {
-  return std::make_unique<AheadOfTimeLibrary>(queue, device_name);
+  return std::make_unique<AheadOfTimeLibrary>(queue, device);
 }
 
 std::string_view toolchain_name() {

@@ -13,6 +13,7 @@
 #include <sylvit/memory.hpp>
 
 #include "kernels/probe.hpp"
+#include "runtime/host_cpu.hpp"
 #include "runtime/kernel_library.hpp"
 #include "runtime/platform.hpp"
 #include "runtime/translate.hpp"
@@ -53,10 +54,13 @@ DeviceInfo describe(const sycl::device& device) {
   info.driver = device.get_info<sycl::info::device::driver_version>();
   info.backend = runtime::backend_name(device);
   info.type = device.is_gpu() ? "gpu" : device.is_cpu() ? "cpu" : "accelerator";
-  info.memory_bytes = device.get_info<sycl::info::device::global_mem_size>();
-  info.max_allocation_bytes = device.get_info<sycl::info::device::max_mem_alloc_size>();
+  // AdaptiveCpp's host device calls its memory unlimited: there it is the machine's.
+  const std::size_t host_memory = runtime::host_memory_bytes();
+  const auto limited = [&](std::size_t bytes) { return device.is_cpu() && host_memory > 0 ? std::min(bytes, host_memory) : bytes; };
+  info.memory_bytes = limited(device.get_info<sycl::info::device::global_mem_size>());
+  info.max_allocation_bytes = limited(device.get_info<sycl::info::device::max_mem_alloc_size>());
   info.compute_units = static_cast<int>(device.get_info<sycl::info::device::max_compute_units>());
-  info.local_memory_bytes = device.get_info<sycl::info::device::local_mem_size>();
+  info.local_memory_bytes = limited(device.get_info<sycl::info::device::local_mem_size>());
   info.max_work_group = device.get_info<sycl::info::device::max_work_group_size>();
   for (const std::size_t size : device.get_info<sycl::info::device::sub_group_sizes>())
     info.sub_group_sizes.push_back(static_cast<int>(size));
@@ -128,7 +132,7 @@ struct Device::State {
   void use(sycl::queue given) {
     queue = std::move(given);
     // The kernel library lives inside this State, so `this` outlives its use.
-    kernels = runtime::make_kernel_library(*queue, info.name, [this](std::string_view sentence) { warn(sentence); });
+    kernels = runtime::make_kernel_library(*queue, info, [this](std::string_view sentence) { warn(sentence); });
   }
 
   void warn(std::string_view sentence) {

@@ -1,22 +1,14 @@
 // What a device silently gets wrong when it is asked for too much is refused before the launch.
 #pragma once
 
-#include <sycl/sycl.hpp>
-
 #include "runtime/kernel.hpp"
 
 namespace sylvit::runtime {
 
-struct GridLimits {
-  std::size_t max_work_items = 0;
-  std::size_t local_memory_bytes = 0;
-  std::vector<std::size_t> sub_group_sizes;
-  std::string device_name;
-
-  GridLimits(const sycl::device& device, std::string name);
-  void check(const KernelName& kernel, const Grid& grid) const;
-  void check_sub_group(const KernelName& kernel) const;
-};
+/// Throws Error when the device cannot run the kernel over this grid.
+void check_grid(const DeviceInfo& device, const KernelName& kernel, const Grid& grid);
+/// Throws Error when the device lacks the sub-group size that the kernel asks for.
+void check_sub_group(const DeviceInfo& device, const KernelName& kernel);
 
 inline bool is_empty(const Grid& grid) { return grid.groups.size() == 0; }
 

@@ -1,5 +1,7 @@
 #include "runtime/host_cpu.hpp"
 
+#include <unistd.h>
+
 #include <fstream>
 
 #include "runtime/kernel_cache.hpp"
@@ -17,6 +19,12 @@ const std::string& host_cpu_fingerprint() {
     return text.empty() ? text : fingerprint(text);
   }();
   return result;
+}
+
+std::size_t host_memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page = sysconf(_SC_PAGE_SIZE);
+  return pages > 0 && page > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(page) : 0;
 }
 
 }  // namespace sylvit::runtime

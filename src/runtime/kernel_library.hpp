@@ -21,7 +21,7 @@ class KernelLibrary {
 /// Gets warnings as whole sentences.
 using Warn = std::function<void(std::string_view)>;
 
-std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, const std::string& device_name, Warn warn);
+std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, const DeviceInfo& device, Warn warn);
 
 /// "rtc", "dpcpp" or "acpp".
 std::string_view toolchain_name();

@@ -25,8 +25,6 @@ namespace experimental = sycl::ext::oneapi::experimental;
 
 namespace {
 
-using Bundle = sycl::kernel_bundle<sycl::bundle_state::executable>;
-
 std::string entry_name(const KernelName& kernel) {
   return "sylvit_" + fingerprint(kernel.type + "/" + std::to_string(kernel.sub_group_size));
 }
@@ -92,10 +90,9 @@ std::string essence(const std::string& log) {
 
 class RunTimeLibrary final : public KernelLibrary {
  public:
-  RunTimeLibrary(const sycl::queue& queue, const std::string& device_name, Warn warn)
+  RunTimeLibrary(const sycl::queue& queue, const DeviceInfo& device, Warn warn)
       : queue_(queue),
-        device_name_(device_name),
-        limits_(queue.get_device(), device_name),
+        device_(device),
         cache_(KernelCache::from_environment(std::move(warn))) {}
 
   void prepare(std::span<const KernelName> kernels) override {
@@ -108,25 +105,24 @@ class RunTimeLibrary final : public KernelLibrary {
     std::ranges::sort(batch, {}, entry_name);
     const auto duplicates = std::ranges::unique(batch, {}, entry_name);
     batch.erase(duplicates.begin(), duplicates.end());
-    for (const KernelName& kernel : batch) limits_.check_sub_group(kernel);
+    for (const KernelName& kernel : batch) check_sub_group(device_, kernel);
     const std::string source = source_of(batch);
     const std::string key = key_of(source);
-    std::optional<Bundle> bundle = load(key);
-    if (!bundle || !add(*bundle, batch)) {
-      bundle = build(source);
-      if (!add(*bundle, batch))
-        throw Error("the run-time compiler built the kernels but does not show them", {}, device_name_);
-      const std::vector<char> binary = bundle->ext_oneapi_get_content();
-      cache_.store(key, {binary.data(), binary.size()});
-    }
+    if (const std::optional<std::vector<char>> stored = cache_.load(key); stored && add(*stored, batch)) return;
+    // What was just built is used in its serialised form too, as if it came from disk: a bundle that the compiler made
+    // refers to the compiler's own state, and letting go of it at the end of the process, after that state, crashes.
+    const std::vector<char> built = build(source);
+    if (!add(built, batch))
+      throw Error("the device does not take the kernels that the run-time compiler built", {}, device_.name);
+    cache_.store(key, {built.data(), built.size()});
   }
 
   sycl::event submit(const KernelName& kernel, const Grid& grid, std::span<const std::byte> arguments,
                      std::span<const sycl::event> after) override {
     const std::vector<sycl::event> events(after.begin(), after.end());
-    return translated("launching " + kernel.type, device_name_, [&] {
+    return translated("launching " + kernel.type, device_.name, [&] {
       if (is_empty(grid)) return queue_.ext_oneapi_submit_barrier(events);
-      limits_.check(kernel, grid);
+      check_grid(device_, kernel, grid);
       const sycl::kernel built = find(kernel);
       return queue_.submit([&](sycl::handler& handler) {
         handler.depends_on(events);
@@ -155,7 +151,7 @@ class RunTimeLibrary final : public KernelLibrary {
     const sycl::device device = queue_.get_device();
     std::ostringstream key;
     key << "sylvit " << version << "\ncompiler " << __SYCL_COMPILER_VERSION << "\nplatform "
-        << device.get_platform().get_info<sycl::info::platform::version>() << "\ndevice " << device_name_ << "\ndriver "
+        << device.get_platform().get_info<sycl::info::platform::version>() << "\ndevice " << device_.name << "\ndriver "
         << device.get_info<sycl::info::device::driver_version>() << "\n";
     if (device.is_cpu()) key << "cpu " << host_cpu_fingerprint() << "\n";
     for (const std::string& option : build_options()) key << option << " ";
@@ -165,18 +161,8 @@ class RunTimeLibrary final : public KernelLibrary {
     return key.str();
   }
 
-  std::optional<Bundle> load(const std::string& key) const {
-    std::optional<std::vector<char>> binary = cache_.load(key);
-    if (!binary) return {};
-    try {
-      return experimental::get_kernel_bundle<sycl::bundle_state::executable>(
-          queue_.get_context(), {queue_.get_device()}, sycl::span<char>(binary->data(), binary->size()));
-    } catch (const std::exception&) {
-      return {};  // a driver that no longer takes it: build it anew
-    }
-  }
-
-  Bundle build(const std::string& source) const {
+  /// The binary of a source.
+  std::vector<char> build(const std::string& source) const {
     std::string log;
     try {
       experimental::include_files headers;
@@ -185,30 +171,32 @@ class RunTimeLibrary final : public KernelLibrary {
       auto bundle = experimental::create_kernel_bundle_from_source(
           queue_.get_context(), experimental::source_language::sycl, source, experimental::properties{headers});
       return experimental::build(
-          bundle, {queue_.get_device()},
-          experimental::properties{experimental::build_options{build_options()}, experimental::save_log{&log}});
+                 bundle, {queue_.get_device()},
+                 experimental::properties{experimental::build_options{build_options()}, experimental::save_log{&log}})
+          .ext_oneapi_get_content();
     } catch (const sycl::exception& error) {
       const std::string text = std::string(error.what()) + "\n" + log;
       if (text.find("error:") != std::string::npos)
-        throw Error("a kernel does not compile:" + essence(text), {}, device_name_);
-      throw translate(std::current_exception(), "building kernels", device_name_);
+        throw Error("a kernel does not compile:" + essence(text), {}, device_.name);
+      throw translate(std::current_exception(), "building kernels", device_.name);
     }
   }
 
-  /// False if a kernel is missing from the bundle.
-  bool add(Bundle& bundle, std::span<const KernelName> batch) {
+  /// False if the driver does not take the binary or a kernel is missing from it.
+  bool add(std::vector<char> binary, std::span<const KernelName> batch) {
     try {
+      auto bundle = experimental::get_kernel_bundle<sycl::bundle_state::executable>(
+          queue_.get_context(), {queue_.get_device()}, sycl::span<char>(binary.data(), binary.size()));
       for (const KernelName& kernel : batch)
         kernels_.insert_or_assign(entry_name(kernel), bundle.ext_oneapi_get_kernel(entry_name(kernel)));
       return true;
-    } catch (const sycl::exception&) {
+    } catch (const std::exception&) {
       return false;
     }
   }
 
   sycl::queue queue_;
-  std::string device_name_;
-  GridLimits limits_;
+  DeviceInfo device_;
   KernelCache cache_;
   std::mutex mutex_;
   std::unordered_map<std::string, sycl::kernel> kernels_;
@@ -216,9 +204,9 @@ class RunTimeLibrary final : public KernelLibrary {
 
 }  // namespace
 
-std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, const std::string& device_name,
+std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, const DeviceInfo& device,
                                                    Warn warn) {
-  return std::make_unique<RunTimeLibrary>(queue, device_name, std::move(warn));
+  return std::make_unique<RunTimeLibrary>(queue, device, std::move(warn));
 }
 
 std::string_view toolchain_name() { return "rtc"; }

@@ -1,0 +1,34 @@
+#include "cli/attention_options.hpp"
+
+#include <fmt/core.h>
+
+#include <sylvit/error.hpp>
+
+namespace sylvit::cli {
+
+void AttentionOptions::add_to(CLI::App& command) {
+  std::string names;
+  for (const Score known : all_scores) names += (names.empty() ? "" : ", ") + std::string(name_of(known));
+  command.add_option("--score", score, "One of " + names)->capture_default_str();
+  command.add_option("--alpha", alpha, "Exponent of the divisor, 0 to 2; point-wise scores")->capture_default_str();
+  command.add_option("--divisor", divisor, "What L^-alpha takes for L (default: the keys of each sequence)");
+  command.add_option("--scale", scale, "Factor of q.k (default: 1/sqrt(d))");
+  command.add_flag("--causal", causal, "Query i sees keys up to i only");
+  command.add_flag("--qk-norm", qk_norm, "Layer norm of queries and keys");
+  command.add_option("--dtype", dtype, "Storage type: f32, bf16 or f16")->capture_default_str();
+  command.add_option("--device", device, "Index, name part, backend or type (default: SYLVIT_DEVICE, else the first)");
+}
+
+AttentionDescription AttentionOptions::description() const {
+  AttentionDescription result;
+  result.score = parse_score(score);
+  result.alpha = static_cast<float>(alpha);
+  if (divisor && !(*divisor > 0)) throw Error(fmt::format("--divisor is {}, and must be positive", *divisor));
+  result.divisor = divisor ? static_cast<float>(*divisor) : 0.0F;
+  if (scale) result.scale = static_cast<float>(*scale);
+  result.causal = causal;
+  result.qk_norm = qk_norm;
+  return result;
+}
+
+}  // namespace sylvit::cli

@@ -1,0 +1,206 @@
+// sylvit bench attention: how fast, and how near to what the device can do.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include <sylvit/attention.hpp>
+#include <sylvit/error.hpp>
+#include <sylvit/memory.hpp>
+
+#include "blas/onemkl.hpp"
+#include "cli/attention_options.hpp"
+#include "cli/commands.hpp"
+#include "nn/basic.hpp"
+
+namespace sylvit::cli {
+
+namespace {
+
+struct Options {
+  AttentionOptions attention;
+  std::vector<std::int64_t> shape = {8, 6, 197, 64};
+  std::string pass = "forward";
+  double seconds = 2;
+  bool json = false;
+};
+
+/// Times of one piece of work, in milliseconds.
+class Times {
+ public:
+  void add(double ms) { all_.push_back(ms); }
+  double best() const { return *std::ranges::min_element(all_); }
+  double median() const {
+    std::vector<double> sorted = all_;
+    std::ranges::sort(sorted);
+    return sorted[sorted.size() / 2];
+  }
+  std::size_t count() const { return all_.size(); }
+
+ private:
+  std::vector<double> all_;
+};
+
+template <class Work>
+double milliseconds(const Work& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Device tensors of numbers that look like a network's.
+class Tensors {
+ public:
+  explicit Tensors(const Device& device) : device_(device) {}
+
+  TensorView empty(DType dtype, const Shape& shape) {
+    return {scratch(static_cast<std::size_t>(shape.elements()) * size_of(dtype)), dtype, shape};
+  }
+  void* scratch(std::size_t bytes) { return memory_.emplace_back(device_, bytes, "the benchmark").data(); }
+
+  TensorView random(DType dtype, const Shape& shape) {
+    std::vector<float> values(static_cast<std::size_t>(shape.elements()));
+    std::normal_distribution<float> normal;
+    for (float& value : values) value = normal(generator_);
+    const TensorView f32 = empty(DType::f32, shape);
+    device_.queue().memcpy(f32.data(), values.data(), values.size() * sizeof(float));
+    device_.wait();
+    if (dtype == DType::f32) return f32;
+    const TensorView narrow = empty(dtype, shape);
+    nn::convert(device_, f32, narrow);
+    device_.wait();
+    return narrow;
+  }
+
+ private:
+  Device device_;
+  std::deque<Memory> memory_;
+  std::mt19937 generator_{1};
+};
+
+struct Result {
+  Times times;
+  Times ceiling;  // empty without a GEMM to measure it with
+  double flops;
+  std::size_t extra_bytes;
+  AttentionPlan plan;
+};
+
+constexpr std::int64_t ceiling_size = 1024;
+
+Result measure(const Device& device, const Options& options) {
+  const AttentionDescription description = options.attention.description();
+  const DType dtype = parse_dtype(options.attention.dtype);
+  if (options.shape.size() != 4 || std::ranges::any_of(options.shape, [](std::int64_t n) { return n < 1; }))
+    throw Error("--shape takes four positive numbers: B,H,L,d");
+  const bool forward = options.pass != "backward";
+  const bool backward = options.pass != "forward";
+  const Shape shape(options.shape);
+  Tensors tensors(device);
+  const AttentionInputs inputs{.q = tensors.random(dtype, shape),
+                               .k = tensors.random(dtype, shape),
+                               .v = tensors.random(dtype, shape)};
+  const TensorView o = tensors.empty(dtype, shape);
+  const bool softmax = description.score == Score::softmax;
+  const TensorView lse =
+      softmax ? tensors.empty(DType::f32, Shape{shape[0], shape[1], shape[2]}) : TensorView();
+  const TensorView o_gradient = tensors.random(dtype, shape);
+  const AttentionGradients gradients{.q = tensors.empty(dtype, shape),
+                                     .k = tensors.empty(dtype, shape),
+                                     .v = tensors.empty(dtype, shape)};
+  attention_prepare(device, description, inputs, backward);
+  const std::size_t forward_bytes = attention_forward_workspace(device, description, inputs);
+  const std::size_t backward_bytes =
+      backward ? attention_backward_workspace(device, description, inputs, gradients) : 0;
+  void* workspace = tensors.scratch(std::max(forward_bytes, backward_bytes));
+  const auto run = [&](bool with_forward) {
+    if (with_forward) attention_forward(device, description, inputs, o, lse, workspace);
+    if (backward) attention_backward(device, description, inputs, o, lse, o_gradient, gradients, workspace);
+    device.wait();
+  };
+
+  Result result{};
+  const double pass_flops = 4.0 * static_cast<double>(shape.elements()) * static_cast<double>(shape[2]);
+  result.flops = pass_flops * ((forward ? 1.0 : 0.0) + (backward ? 2.5 : 0.0)) * (description.causal ? 0.5 : 1.0);
+  result.extra_bytes = std::max(forward_bytes, backward_bytes) + lse.span_bytes();
+  result.plan = forward ? attention_forward_plan(device, description, inputs)
+                        : attention_backward_plan(device, description, inputs);
+  if (forward && backward) result.plan.config += "; " + attention_backward_plan(device, description, inputs).config;
+
+  const Shape square{ceiling_size, ceiling_size};
+  const bool has_ceiling = blas::has_onemkl();
+  const TensorView a = has_ceiling ? tensors.random(DType::f32, square) : TensorView();
+  const TensorView b = has_ceiling ? tensors.random(DType::f32, square) : TensorView();
+  const TensorView c = has_ceiling ? tensors.empty(DType::f32, square) : TensorView();
+  const auto run_ceiling = [&] {
+    blas::onemkl_gemm(device, ceiling_size, ceiling_size, ceiling_size, a.as<float>(), b.as<float>(), c.as<float>());
+    device.wait();
+  };
+
+  run(true);
+  run(forward);
+  if (has_ceiling) run_ceiling();
+  // The two alternate, so that whatever slows the machine down slows both.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.seconds);
+  while (result.times.count() < 5 || std::chrono::steady_clock::now() < end) {
+    result.times.add(milliseconds([&] { run(forward); }));
+    if (has_ceiling && (result.ceiling.count() < 5 || result.times.count() % 4 == 0))
+      result.ceiling.add(milliseconds(run_ceiling));
+  }
+  return result;
+}
+
+void print(const Device& device, const Options& options, const Result& result) {
+  const double gflops = result.flops / result.times.best() / 1e6;
+  const double cube = static_cast<double>(ceiling_size);
+  const bool has_ceiling = result.ceiling.count() > 0;
+  const double ceiling = has_ceiling ? 2 * cube * cube * cube / result.ceiling.best() / 1e6 : 0;
+  if (options.json) {
+    nlohmann::ordered_json json{{"ms_best", result.times.best()},
+                                {"ms_median", result.times.median()},
+                                {"gflops", gflops},
+                                {"ceiling_gflops", nullptr},
+                                {"config", result.plan.config},
+                                {"config_source", result.plan.source},
+                                {"extra_bytes", result.extra_bytes},
+                                {"device", device.name()},
+                                {"toolchain", device.info().toolchain}};
+    if (has_ceiling) json["ceiling_gflops"] = ceiling;
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return;
+  }
+  fmt::print("{} {} on {} ({})\n", options.attention.score, options.pass, device.name(), device.info().toolchain);
+  fmt::print("  time      {:.3f} ms best, {:.3f} ms median of {}\n", result.times.best(), result.times.median(),
+             result.times.count());
+  fmt::print("  speed     {:.1f} GFLOP/s (at the best time)\n", gflops);
+  if (has_ceiling)
+    fmt::print("  ceiling   {:.1f} GFLOP/s (GEMM {}), of which {:.0f} %\n", ceiling, ceiling_size,
+               100 * gflops / ceiling);
+  else
+    fmt::print("  ceiling   not measured: this build has no GEMM\n");
+  fmt::print("  memory    {} beside inputs and outputs\n", readable_bytes(result.extra_bytes));
+  fmt::print("  config    {}\n  from      {}\n", result.plan.config, result.plan.source);
+}
+
+}  // namespace
+
+void add_bench_attention(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("attention", "Time attention beside the device's GEMM");
+  auto options = std::make_shared<Options>();
+  options->attention.add_to(*command);
+  command->add_option("--shape", options->shape, "B,H,L,d")->delimiter(',')->capture_default_str();
+  command->add_option("--pass", options->pass, "forward, backward or both")
+      ->check(CLI::IsMember({"forward", "backward", "both"}))
+      ->capture_default_str();
+  command->add_option("--seconds", options->seconds, "How long to measure")->capture_default_str();
+  command->add_flag("--json", options->json, "Print a JSON object");
+  command->callback([options] {
+    const Device device = Device::open(options->attention.device);
+    print(device, *options, measure(device, *options));
+  });
+}
+
+}  // namespace sylvit::cli

@@ -1,0 +1,258 @@
+// sylvit run attention: one attention from a safetensors file to another.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+
+#include <sylvit/attention.hpp>
+#include <sylvit/error.hpp>
+#include <sylvit/memory.hpp>
+
+#include "cli/attention_options.hpp"
+#include "cli/commands.hpp"
+#include "io/safetensors.hpp"
+#include "nn/attention_checks.hpp"
+
+namespace sylvit::cli {
+
+namespace {
+
+struct Options {
+  std::string input;
+  std::string output;
+  AttentionOptions attention;
+  bool backward = false;
+};
+
+/// Host values in the kernels' type.
+std::vector<std::byte> stored(std::span<const float> values, DType dtype) {
+  std::vector<std::byte> bytes(values.size() * size_of(dtype));
+  const auto store = [&](auto* to) {
+    using T = std::remove_pointer_t<decltype(to)>;
+    std::ranges::transform(values, to, [](float value) { return T(value); });
+  };
+  if (dtype == DType::bf16)
+    store(reinterpret_cast<bf16*>(bytes.data()));
+  else if (dtype == DType::f16)
+    store(reinterpret_cast<f16*>(bytes.data()));
+  else
+    store(reinterpret_cast<float*>(bytes.data()));
+  return bytes;
+}
+
+std::vector<float> widened(const std::vector<std::byte>& bytes, DType dtype) {
+  std::vector<float> values(bytes.size() / size_of(dtype));
+  const auto load = [&](const auto* from) { std::copy_n(from, values.size(), values.begin()); };
+  if (dtype == DType::bf16)
+    load(reinterpret_cast<const bf16*>(bytes.data()));
+  else if (dtype == DType::f16)
+    load(reinterpret_cast<const f16*>(bytes.data()));
+  else
+    load(reinterpret_cast<const float*>(bytes.data()));
+  return values;
+}
+
+/// A tensor of the input file, on the host.
+struct HostTensor {
+  std::vector<std::byte> bytes;
+  DType dtype = DType::f32;
+  Shape shape;
+  bool there = false;
+
+  TensorView view() { return there ? TensorView(bytes.data(), dtype, shape) : TensorView(); }
+};
+
+struct HostInputs {
+  HostTensor q, k, v, lengths, head_scale, head_alpha, q_norm_weight, q_norm_bias, k_norm_weight, k_norm_bias, grad_o;
+
+  AttentionInputs views() {
+    return {.q = q.view(),
+            .k = k.view(),
+            .v = v.view(),
+            .lengths = lengths.view(),
+            .head_scale = head_scale.view(),
+            .head_alpha = head_alpha.view(),
+            .q_norm_weight = q_norm_weight.view(),
+            .q_norm_bias = q_norm_bias.view(),
+            .k_norm_weight = k_norm_weight.view(),
+            .k_norm_bias = k_norm_bias.view()};
+  }
+};
+
+HostTensor read_floats(const io::SafetensorsFile& file, const std::string& name, DType dtype) {
+  const std::vector<float> values = file.read_f32(name);
+  return {stored(values, dtype), dtype, file.at(name).shape, true};
+}
+
+/// 32-bit lengths, checked against the number of keys.
+HostTensor read_lengths(const io::SafetensorsFile& file, std::int64_t keys) {
+  const io::TensorInfo& info = file.at("lengths");
+  if (info.dtype != DType::i32 && info.dtype != DType::i64)
+    throw Error("lengths in " + file.name() + " is " + std::string(name_of(info.dtype)) + ", and must be i32 or i64");
+  std::vector<std::int32_t> lengths;
+  for (const std::int64_t length : file.read_i64("lengths")) {
+    if (length < 0 || length > keys)
+      throw Error("lengths[" + std::to_string(lengths.size()) + "] in " + file.name() + " is " +
+                  std::to_string(length) + ", and a sequence has 0 to Lk = " + std::to_string(keys) + " keys");
+    lengths.push_back(static_cast<std::int32_t>(length));
+  }
+  const auto bytes = std::as_bytes(std::span(lengths));
+  return {{bytes.begin(), bytes.end()}, DType::i32, info.shape, true};
+}
+
+HostInputs read_inputs(const io::SafetensorsFile& file, const Options& options, DType dtype) {
+  HostInputs inputs;
+  inputs.q = read_floats(file, "q", dtype);
+  inputs.k = read_floats(file, "k", dtype);
+  inputs.v = read_floats(file, "v", dtype);
+  if (file.find("lengths") != nullptr)
+    inputs.lengths = read_lengths(file, inputs.k.shape.rank() == 4 ? inputs.k.shape[2] : 0);
+  if (options.backward) inputs.grad_o = read_floats(file, "grad_o", dtype);
+  const bool norm = options.attention.qk_norm;
+  const bool softmax = options.attention.score == "softmax";
+  const std::array optional = {
+      std::tuple{"head_scale", &inputs.head_scale, true, ""},
+      std::tuple{"head_alpha", &inputs.head_alpha, !softmax, "softmax has no alpha"},
+      std::tuple{"q_norm.weight", &inputs.q_norm_weight, norm, "--qk-norm is not given"},
+      std::tuple{"q_norm.bias", &inputs.q_norm_bias, norm, "--qk-norm is not given"},
+      std::tuple{"k_norm.weight", &inputs.k_norm_weight, norm, "--qk-norm is not given"},
+      std::tuple{"k_norm.bias", &inputs.k_norm_bias, norm, "--qk-norm is not given"}};
+  for (const auto& [name, tensor, used, reason] : optional) {
+    if (file.find(name) == nullptr) continue;
+    if (used)
+      *tensor = read_floats(file, name, DType::f32);
+    else
+      fmt::print(stderr, "sylvit: warning: {} in {} is not used: {}\n", name, file.name(), reason);
+  }
+  for (const io::TensorInfo& info : file.tensors()) {
+    constexpr std::array known = {"q", "k", "v", "lengths", "grad_o"};
+    const bool is_optional =
+        std::ranges::any_of(optional, [&](const auto& entry) { return info.name == std::get<0>(entry); });
+    if (!is_optional && std::ranges::find(known, info.name) == known.end())
+      fmt::print(stderr, "sylvit: warning: {} in {} is not used: attention has no such tensor\n", info.name,
+                 file.name());
+  }
+  return inputs;
+}
+
+/// Allocates on the device, keeps what it allocated, copies in and out.
+class DeviceTensors {
+ public:
+  explicit DeviceTensors(const Device& device) : device_(device) {}
+
+  TensorView upload(const HostTensor& tensor) {
+    if (!tensor.there) return {};
+    const TensorView view = empty(tensor.dtype, tensor.shape);
+    device_.queue().memcpy(view.data(), tensor.bytes.data(), tensor.bytes.size());
+    return view;
+  }
+
+  TensorView empty(DType dtype, const Shape& shape) {
+    const Memory& memory =
+        memory_.emplace_back(device_, static_cast<std::size_t>(shape.elements()) * size_of(dtype), "attention");
+    return {memory.data(), dtype, shape};
+  }
+
+  void* scratch(std::size_t bytes) { return memory_.emplace_back(device_, bytes, "attention's workspace").data(); }
+
+  std::vector<float> download(const TensorView& view) const {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(view.shape().elements()) * size_of(view.dtype()));
+    device_.queue().memcpy(bytes.data(), view.data(), bytes.size());
+    device_.wait();
+    return widened(bytes, view.dtype());
+  }
+
+ private:
+  Device device_;
+  std::deque<Memory> memory_;
+};
+
+/// The file to write: names, shapes, and the f32 values they point to.
+class Results {
+ public:
+  void add(const std::string& name, const Shape& shape, std::vector<float> values) {
+    values_.push_back(std::move(values));
+    tensors_.push_back({name, DType::f32, shape, std::as_bytes(std::span(values_.back()))});
+  }
+  void write(const std::string& path) const { io::write_safetensors(path, tensors_); }
+
+ private:
+  std::deque<std::vector<float>> values_;
+  std::vector<io::OutputTensor> tensors_;
+};
+
+void run(const Options& options) {
+  const AttentionDescription description = options.attention.description();
+  const DType dtype = parse_dtype(options.attention.dtype);
+  const io::SafetensorsFile file = io::SafetensorsFile::open(options.input);
+  HostInputs host = read_inputs(file, options, dtype);
+  const nn::AttentionSizes sizes = nn::check_inputs(description, host.views());
+  if (options.backward && !(host.grad_o.shape == host.q.shape))
+    throw Error("grad_o in " + file.name() + " is " + host.grad_o.shape.text() + ", and must have q's shape " +
+                host.q.shape.text());
+
+  const Device device = Device::open(options.attention.device);
+  DeviceTensors tensors(device);
+  const AttentionInputs inputs{.q = tensors.upload(host.q),
+                               .k = tensors.upload(host.k),
+                               .v = tensors.upload(host.v),
+                               .lengths = tensors.upload(host.lengths),
+                               .head_scale = tensors.upload(host.head_scale),
+                               .head_alpha = tensors.upload(host.head_alpha),
+                               .q_norm_weight = tensors.upload(host.q_norm_weight),
+                               .q_norm_bias = tensors.upload(host.q_norm_bias),
+                               .k_norm_weight = tensors.upload(host.k_norm_weight),
+                               .k_norm_bias = tensors.upload(host.k_norm_bias)};
+  attention_prepare(device, description, inputs, options.backward);
+  const TensorView o = tensors.empty(dtype, host.q.shape);
+  TensorView lse;
+  if (description.score == Score::softmax && options.backward)
+    lse = tensors.empty(DType::f32, Shape{sizes.batch, sizes.heads, sizes.queries});
+  attention_forward(device, description, inputs, o, lse,
+                    tensors.scratch(attention_forward_workspace(device, description, inputs)));
+  Results results;
+  results.add("o", host.q.shape, tensors.download(o));
+  if (options.backward) {
+    const auto gradient = [&](const HostTensor& of) {
+      return of.there ? tensors.empty(of.dtype, of.shape) : TensorView();
+    };
+    const AttentionGradients gradients{.q = gradient(host.q),
+                                       .k = gradient(host.k),
+                                       .v = gradient(host.v),
+                                       .head_scale = gradient(host.head_scale),
+                                       .head_alpha = gradient(host.head_alpha),
+                                       .q_norm_weight = gradient(host.q_norm_weight),
+                                       .q_norm_bias = gradient(host.q_norm_bias),
+                                       .k_norm_weight = gradient(host.k_norm_weight),
+                                       .k_norm_bias = gradient(host.k_norm_bias)};
+    attention_backward(device, description, inputs, o, lse, tensors.upload(host.grad_o), gradients,
+                       tensors.scratch(attention_backward_workspace(device, description, inputs, gradients)));
+    const std::array named = {std::pair{"dq", gradients.q},
+                              std::pair{"dk", gradients.k},
+                              std::pair{"dv", gradients.v},
+                              std::pair{"dhead_scale", gradients.head_scale},
+                              std::pair{"dhead_alpha", gradients.head_alpha},
+                              std::pair{"dq_norm.weight", gradients.q_norm_weight},
+                              std::pair{"dq_norm.bias", gradients.q_norm_bias},
+                              std::pair{"dk_norm.weight", gradients.k_norm_weight},
+                              std::pair{"dk_norm.bias", gradients.k_norm_bias}};
+    for (const auto& [name, view] : named)
+      if (view) results.add(name, view.shape(), tensors.download(view));
+  }
+  results.write(options.output);
+}
+
+}  // namespace
+
+void add_run_attention(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("attention", "Attention over q, k, v of a safetensors file");
+  auto options = std::make_shared<Options>();
+  command->add_option("--input", options->input, "Holds q, k, v, and optionally lengths, head_scale, …")->required();
+  command->add_option("--output", options->output, "Gets o, and with --backward the gradients, in f32")->required();
+  options->attention.add_to(*command);
+  command->add_flag("--backward", options->backward, "Also the gradients; the input then holds grad_o");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace sylvit::cli

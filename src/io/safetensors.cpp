@@ -1,0 +1,632 @@
+#include "io/safetensors.hpp"
+
+#include <sylvit/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+#include <set>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace sylvit::io {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian and is read as it lies");
+
+constexpr std::size_t length_bytes = 8;
+constexpr std::string_view metadata_key = "__metadata__";
+
+struct DTypeName {
+  DType dtype;
+  std::string_view name;
+};
+constexpr std::array dtype_names{DTypeName{DType::f64, "F64"}, DTypeName{DType::f32, "F32"},
+                                 DTypeName{DType::f16, "F16"}, DTypeName{DType::bf16, "BF16"},
+                                 DTypeName{DType::i64, "I64"}, DTypeName{DType::i32, "I32"},
+                                 DTypeName{DType::i16, "I16"}, DTypeName{DType::i8, "I8"},
+                                 DTypeName{DType::u8, "U8"},   DTypeName{DType::boolean, "BOOL"}};
+
+std::string dtype_name(DType dtype) {
+  for (const DTypeName& known : dtype_names)
+    if (known.dtype == dtype) return std::string(known.name);
+  return "?";
+}
+
+/// A text from the file in quotes, fit for a message of one line: shortened, control characters spelled out.
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t longest = 80;
+  std::size_t shown = std::min(text.size(), longest);
+  // Do not cut a UTF-8 sequence in two: step back over its continuation bytes.
+  while (shown < text.size() && shown > 0 && (static_cast<unsigned char>(text[shown]) & 0xC0U) == 0x80U) --shown;
+  std::string result = "\"";
+  for (const char c : text.substr(0, shown)) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code >= 0x20 && code != 0x7F) {
+      result += c;
+    } else {
+      std::array<char, 5> escape{};
+      std::snprintf(escape.data(), escape.size(), "\\x%02x", static_cast<unsigned>(code));
+      result += escape.data();
+    }
+  }
+  return result + (shown < text.size() ? "…\"" : "\"");
+}
+
+void add_to_list(std::string& list, std::string_view item, std::string_view separator = ", ") {
+  if (!list.empty()) list += separator;
+  list += item;
+}
+
+std::string range_text(std::uint64_t begin, std::uint64_t end) {
+  return "[" + std::to_string(begin) + ", " + std::to_string(end) + ")";
+}
+
+std::string system_message(int code) { return std::generic_category().message(code); }
+
+struct Header {
+  std::vector<TensorInfo> tensors;
+  SafetensorsMetadata metadata;
+};
+
+/// Takes the header token by token. The JSON parser calls it without recursion, and the first token that nests deeper
+/// than the format does ends the parse, so a hostile file can neither exhaust the stack nor build a tree in memory.
+class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  HeaderReader(const std::string& file, std::uint64_t data_bytes) : file_(file), data_bytes_(data_bytes) {}
+
+  Header take() { return std::move(header_); }
+
+  bool null() override { unexpected("null"); }
+  bool boolean(bool value) override { unexpected(value ? "true" : "false"); }
+  bool number_integer(number_integer_t value) override { unexpected(std::to_string(value)); }  // only below zero
+  // Also what the parser makes of an integer of more than 64 bits.
+  bool number_float(number_float_t, const string_t& text) override { unexpected(in_quotes(text)); }
+  bool binary(binary_t&) override { unexpected("binary data"); }
+
+  bool number_unsigned(number_unsigned_t value) override {
+    if (place_ == Place::shape) {
+      if (rank_ == Shape::max_rank)
+        fail_tensor("its shape has more than " + std::to_string(Shape::max_rank) + " extents");
+      if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+        fail_tensor("its extent " + std::to_string(value) + " does not fit in 63 bits");
+      extents_[rank_++] = static_cast<std::int64_t>(value);
+    } else if (place_ == Place::offsets) {
+      if (offset_count_ == offsets_.size()) fail_tensor("its data_offsets are more than 2 numbers");
+      offsets_[offset_count_++] = value;
+    } else {
+      unexpected(std::to_string(value));
+    }
+    return true;
+  }
+
+  bool string(string_t& text) override {
+    if (place_ == Place::metadata) {
+      header_.metadata[key_] = std::move(text);
+    } else if (place_ == Place::entry && key_ == "dtype") {
+      set_dtype(text);
+    } else {
+      unexpected(in_quotes(text));
+    }
+    return true;
+  }
+
+  bool start_object(std::size_t) override {
+    if (place_ == Place::file) {
+      place_ = Place::top;
+    } else if (place_ == Place::top) {
+      place_ = key_ == metadata_key ? Place::metadata : Place::entry;
+    } else {
+      unexpected("an object");
+    }
+    return true;
+  }
+
+  bool end_object() override {
+    if (place_ == Place::entry) finish_tensor();
+    place_ = place_ == Place::top ? Place::file : Place::top;
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    if (place_ == Place::entry && key_ == "shape") {
+      place_ = Place::shape;
+    } else if (place_ == Place::entry && key_ == "data_offsets") {
+      place_ = Place::offsets;
+    } else {
+      unexpected("an array");
+    }
+    return true;
+  }
+
+  bool end_array() override {
+    if (place_ == Place::offsets && offset_count_ != offsets_.size())
+      fail_tensor("its data_offsets are " + std::to_string(offset_count_) + " numbers instead of 2");
+    place_ = Place::entry;
+    return true;
+  }
+
+  bool key(string_t& text) override {
+    if (place_ == Place::top) {
+      start_entry(text);
+    } else if (place_ == Place::metadata) {
+      if (header_.metadata.contains(text)) fail("__metadata__ has the key " + in_quotes(text) + " twice");
+    } else {
+      mark_field(text);
+    }
+    key_ = std::move(text);
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) override {
+    fail("its header is not valid UTF-8 JSON near byte " + std::to_string(position) + " of the header");
+  }
+
+ private:
+  enum class Place : std::uint8_t { file, top, metadata, entry, shape, offsets };
+
+  [[noreturn]] void fail(const std::string& what) const { throw Error(file_ + ": " + what); }
+  [[noreturn]] void fail_tensor(const std::string& what) const { fail("tensor " + in_quotes(tensor_) + ": " + what); }
+
+  /// A value of the wrong kind for where it stands.
+  [[noreturn]] void unexpected(const std::string& found) const {
+    switch (place_) {
+      case Place::file:
+        fail("its header is " + found + " instead of an object");
+      case Place::top:
+        fail("the header entry " + in_quotes(key_) + " is " + found + " instead of an object");
+      case Place::metadata:
+        fail("__metadata__ " + in_quotes(key_) + " is " + found + " instead of a string");
+      case Place::entry:
+        fail_tensor("its " + key_ + " is " + found + " instead of " + (key_ == "dtype" ? "a string" : "an array"));
+      case Place::shape:
+        fail_tensor("its shape holds " + found + " instead of a non-negative integer");
+      case Place::offsets:
+        break;
+    }
+    fail_tensor("its data_offsets hold " + found + " instead of a non-negative integer");
+  }
+
+  void start_entry(const std::string& name) {
+    if (name == metadata_key) {
+      if (std::exchange(has_metadata_, true)) fail("its header has __metadata__ twice");
+      return;
+    }
+    tensor_ = name;
+    has_dtype_ = has_shape_ = has_offsets_ = false;
+    rank_ = offset_count_ = 0;
+  }
+
+  void mark_field(const std::string& field) {
+    bool* seen = field == "dtype"          ? &has_dtype_
+                 : field == "shape"        ? &has_shape_
+                 : field == "data_offsets" ? &has_offsets_
+                                           : nullptr;
+    if (seen == nullptr) fail_tensor("its entry has the unknown key " + in_quotes(field));
+    if (std::exchange(*seen, true)) fail_tensor("its entry has " + field + " twice");
+  }
+
+  void set_dtype(const std::string& text) {
+    std::string known_names;
+    for (const DTypeName& known : dtype_names) {
+      if (known.name == text) {
+        dtype_ = known.dtype;
+        return;
+      }
+      add_to_list(known_names, known.name);
+    }
+    fail_tensor("its dtype " + in_quotes(text) + " is not one of " + known_names);
+  }
+
+  void finish_tensor() {
+    if (!has_dtype_) fail_tensor("its entry lacks dtype");
+    if (!has_shape_) fail_tensor("its entry lacks shape");
+    if (!has_offsets_) fail_tensor("its entry lacks data_offsets");
+
+    // An extent of 0 counts as 1 for the overflow check alone: then strides and products of any of the extents fit too.
+    std::uint64_t bound = size_of(dtype_);
+    bool is_empty = false;
+    for (std::size_t axis = 0; axis < rank_; ++axis) {
+      is_empty = is_empty || extents_[axis] == 0;
+      const std::uint64_t factor = extents_[axis] == 0 ? 1 : static_cast<std::uint64_t>(extents_[axis]);
+      if (bound > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / factor)
+        fail_tensor("the bytes of " + dtype_name(dtype_) + " " + shape_text() + " do not fit in 63 bits");
+      bound *= factor;
+    }
+    const std::uint64_t needed = is_empty ? 0 : bound;
+    const auto [begin, end] = offsets_;
+    if (begin > end) fail_tensor("its data_offsets " + range_text(begin, end) + " end before they begin");
+    if (end > data_bytes_)
+      fail_tensor("its data_offsets " + range_text(begin, end) + " lie outside the " + std::to_string(data_bytes_) +
+                  " bytes of data in the file");
+    if (end - begin != needed)
+      fail_tensor(dtype_name(dtype_) + " " + shape_text() + " needs " + std::to_string(needed) +
+                  " bytes but data_offsets " + range_text(begin, end) + " hold " + std::to_string(end - begin));
+    header_.tensors.push_back({tensor_, dtype_, Shape(std::span(extents_.data(), rank_)), begin, end});
+  }
+
+  std::string shape_text() const {
+    std::string list;
+    for (std::size_t axis = 0; axis < rank_; ++axis) add_to_list(list, std::to_string(extents_[axis]));
+    return "[" + list + "]";
+  }
+
+  const std::string& file_;
+  std::uint64_t data_bytes_;
+  Header header_;
+  Place place_ = Place::file;
+  std::string key_;
+  bool has_metadata_ = false;
+  // The tensor whose entry is being read.
+  std::string tensor_;
+  bool has_dtype_ = false;
+  bool has_shape_ = false;
+  bool has_offsets_ = false;
+  DType dtype_ = DType::f32;
+  std::array<std::int64_t, Shape::max_rank> extents_{};
+  std::size_t rank_ = 0;
+  std::array<std::uint64_t, 2> offsets_{};
+  std::size_t offset_count_ = 0;
+};
+
+/// The header's bytes, once the lengths are known to agree with the size of the file.
+std::string_view header_text(std::span<const std::byte> file, const std::string& name) {
+  if (file.empty()) throw Error(name + " is empty, not a safetensors file");
+  if (file.size() < length_bytes)
+    throw Error(name + " is " + std::to_string(file.size()) + " bytes long, too short for a safetensors file");
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), sizeof length);
+  const std::uint64_t rest = file.size() - length_bytes;
+  if (length > safetensors_header_limit)
+    throw Error(name + ": its header length of " + std::to_string(length) + " bytes is above the limit of " +
+                    std::to_string(safetensors_header_limit),
+                "is it a safetensors file at all?");
+  if (length > rest)
+    throw Error(name + ": its header of " + std::to_string(length) + " bytes is longer than the " +
+                std::to_string(rest) + " bytes that follow its length");
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + length_bytes,
+                              static_cast<std::size_t>(length));
+  if (!text.starts_with('{')) throw Error(name + ": its header does not start with \"{\"");
+  // The JSON parser would take a zero byte for the end and ignore whatever follows it.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
+    throw Error(name + ": its header is not valid UTF-8 JSON near byte " + std::to_string(zero + 1) + " of the header");
+  return text;
+}
+
+std::string placed(const TensorInfo& tensor) {
+  return "tensor " + in_quotes(tensor.name) + " at " + range_text(tensor.begin, tensor.end);
+}
+
+/// Sorted by begin, the tensors must cover the data section without a hole and without an overlap.
+void check_coverage(const std::vector<TensorInfo>& sorted, std::uint64_t data_bytes, const std::string& file) {
+  std::uint64_t covered = 0;
+  const TensorInfo* previous = nullptr;
+  const auto fail = [&](const std::string& what) { throw Error(file + ": " + what); };
+  for (const TensorInfo& tensor : sorted) {
+    if (tensor.begin < covered) fail(placed(tensor) + " overlaps " + placed(*previous));
+    if (tensor.begin > covered)
+      fail(std::to_string(tensor.begin - covered) + " bytes before " + placed(tensor) + " belong to no tensor");
+    covered = tensor.end;
+    previous = &tensor;
+  }
+  if (covered != data_bytes)
+    fail("its tensors hold " + std::to_string(covered) + " bytes but its data section has " +
+         std::to_string(data_bytes));
+}
+
+/// Closes what it holds; closing by hand first tells of errors.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  int get() const noexcept { return descriptor_; }
+  bool close() noexcept { return ::close(std::exchange(descriptor_, -1)) == 0; }
+
+ private:
+  int descriptor_;
+};
+
+template <class Stored, class Result>
+void convert(std::span<const std::byte> bytes, std::vector<Result>& result) {
+  result.resize(bytes.size() / sizeof(Stored));
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    Stored value{};
+    std::memcpy(&value, bytes.data() + i * sizeof(Stored), sizeof(Stored));  // the bytes may be unaligned
+    result[i] = static_cast<Result>(value);  // NOLINT(bugprone-signed-char-misuse): I8 is a number, not a character
+  }
+}
+
+}  // namespace
+
+SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> file, std::string name) {
+  SafetensorsFile result;
+  result.name_ = std::move(name);
+  const std::string_view text = header_text(file, result.name_);
+  result.data_ = file.subspan(length_bytes + text.size());
+
+  HeaderReader reader(result.name_, result.data_.size());
+  nlohmann::json::sax_parse(text.begin(), text.end(), &reader);  // every failure throws
+  Header header = reader.take();
+  result.tensors_ = std::move(header.tensors);
+  result.metadata_ = std::move(header.metadata);
+
+  auto& tensors = result.tensors_;
+  std::stable_sort(tensors.begin(), tensors.end(), [](const TensorInfo& a, const TensorInfo& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  // A sorted list rather than a hash table: names chosen to collide cost nothing.
+  auto& by_name = result.by_name_;
+  by_name.resize(tensors.size());
+  std::iota(by_name.begin(), by_name.end(), std::size_t{0});
+  std::sort(by_name.begin(), by_name.end(),
+            [&](std::size_t a, std::size_t b) { return tensors[a].name < tensors[b].name; });
+  const auto twice = std::adjacent_find(
+      by_name.begin(), by_name.end(), [&](std::size_t a, std::size_t b) { return tensors[a].name == tensors[b].name; });
+  if (twice != by_name.end())
+    throw Error(result.name_ + ": its header has tensor " + in_quotes(tensors[*twice].name) + " twice");
+
+  check_coverage(tensors, result.data_.size(), result.name_);
+  return result;
+}
+
+SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  // Non-blocking, so that a named pipe is refused below instead of waiting here for a writer.
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) {
+    if (errno == ENOENT) throw Error("the file " + name + " does not exist");
+    throw Error("cannot open " + name + ": " + system_message(errno));
+  }
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw Error("cannot examine " + name + ": " + system_message(errno));
+  if (S_ISDIR(status.st_mode)) throw Error(name + " is a directory, not a safetensors file");
+  if (!S_ISREG(status.st_mode)) throw Error(name + " is not a regular file");
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) return parse({}, name);  // nothing to map; says that it is empty
+
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (address == MAP_FAILED)
+    throw Error("cannot map the " + std::to_string(size) + " bytes of " + name + ": " + system_message(errno));
+  std::shared_ptr<const void> mapping(address, [size](void* mapped) { ::munmap(mapped, size); });
+  SafetensorsFile result = parse({static_cast<const std::byte*>(address), size}, name);
+  result.mapping_ = std::move(mapping);
+  return result;
+}
+
+const TensorInfo* SafetensorsFile::find(std::string_view tensor) const noexcept {
+  const auto found =
+      std::lower_bound(by_name_.begin(), by_name_.end(), tensor,
+                       [&](std::size_t position, std::string_view wanted) { return tensors_[position].name < wanted; });
+  return found != by_name_.end() && tensors_[*found].name == tensor ? &tensors_[*found] : nullptr;
+}
+
+const TensorInfo& SafetensorsFile::at(std::string_view tensor, const std::optional<Shape>& expected) const {
+  const TensorInfo* info = find(tensor);
+  if (info == nullptr) {
+    constexpr std::size_t listed = 8;
+    std::string holds;
+    for (std::size_t i = 0; i < std::min(tensors_.size(), listed); ++i) add_to_list(holds, in_quotes(tensors_[i].name));
+    if (tensors_.size() > listed) holds += " and " + std::to_string(tensors_.size() - listed) + " more";
+    throw Error(name_ + ": there is no tensor " + in_quotes(tensor), "it holds " + (holds.empty() ? "none" : holds));
+  }
+  if (expected && info->shape != *expected)
+    throw Error(name_ + ": tensor " + in_quotes(tensor) + " has shape " + info->shape.text() + " instead of " +
+                expected->text());
+  return *info;
+}
+
+std::span<const std::byte> SafetensorsFile::bytes(const TensorInfo& tensor) const {
+  if (tensor.begin > tensor.end || tensor.end > data_.size())
+    throw Error(name_ + ": " + placed(tensor) + " is not of this file");
+  return data_.subspan(static_cast<std::size_t>(tensor.begin), static_cast<std::size_t>(tensor.end - tensor.begin));
+}
+
+std::vector<float> SafetensorsFile::read_f32(std::string_view tensor, const std::optional<Shape>& expected) const {
+  const TensorInfo& info = at(tensor, expected);
+  std::vector<float> result;
+  switch (info.dtype) {
+    case DType::f64:
+      convert<double>(bytes(info), result);
+      return result;
+    case DType::f32:
+      convert<float>(bytes(info), result);
+      return result;
+    case DType::f16:
+      convert<f16>(bytes(info), result);
+      return result;
+    case DType::bf16:
+      convert<bf16>(bytes(info), result);
+      return result;
+    default:
+      break;
+  }
+  throw Error(name_ + ": tensor " + in_quotes(tensor) + " has dtype " + dtype_name(info.dtype) +
+              " instead of F64, F32, F16 or BF16");
+}
+
+std::vector<std::int64_t> SafetensorsFile::read_i64(std::string_view tensor,
+                                                    const std::optional<Shape>& expected) const {
+  const TensorInfo& info = at(tensor, expected);
+  std::vector<std::int64_t> result;
+  switch (info.dtype) {
+    case DType::i64:
+      convert<std::int64_t>(bytes(info), result);
+      return result;
+    case DType::i32:
+      convert<std::int32_t>(bytes(info), result);
+      return result;
+    case DType::i16:
+      convert<std::int16_t>(bytes(info), result);
+      return result;
+    case DType::i8:
+      convert<std::int8_t>(bytes(info), result);
+      return result;
+    case DType::u8:
+      convert<std::uint8_t>(bytes(info), result);
+      return result;
+    default:
+      break;
+  }
+  throw Error(name_ + ": tensor " + in_quotes(tensor) + " has dtype " + dtype_name(info.dtype) +
+              " instead of I64, I32, I16, I8 or U8");
+}
+
+namespace {
+
+std::string json_string(const std::string& text, const char* what) {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    throw Error(std::string(what) + " " + std::to_string(text.size()) + " bytes long is not valid UTF-8");
+  }
+}
+
+std::string json_entry(const OutputTensor& tensor, std::uint64_t offset) {
+  const std::uint64_t size = tensor.bytes.size();
+  // Division, because elements x size may overflow where the number of bytes given cannot.
+  const std::uint64_t element = size_of(tensor.dtype);
+  if (size % element != 0 || size / element != static_cast<std::uint64_t>(tensor.shape.elements()))
+    throw Error("tensor " + in_quotes(tensor.name) + " to be written is " + dtype_name(tensor.dtype) + " " +
+                tensor.shape.text() + " but has " + std::to_string(size) + " bytes");
+  std::string extents;
+  for (const std::int64_t extent : tensor.shape.extents()) add_to_list(extents, std::to_string(extent), ",");
+  return R"({"dtype":")" + dtype_name(tensor.dtype) + R"(","shape":[)" + extents + R"(],"data_offsets":[)" +
+         std::to_string(offset) + "," + std::to_string(offset + size) + "]}";
+}
+
+/// A new file beside the target, removed again unless it is renamed into place.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::filesystem::path target) : target_(std::move(target)), file_(create()) {}
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (!renamed_) ::unlink(path_.c_str());
+  }
+
+  void write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail(errno);
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+  }
+
+  /// A file that was private stays private.
+  void keep_permissions() {
+    struct stat status {};
+    if (::stat(target_.c_str(), &status) == 0 && ::fchmod(file_.get(), status.st_mode & 07777U) != 0) fail(errno);
+  }
+
+  void rename_into_place() {
+    // Without the flush, a power cut after the rename could leave a file of the right name with no content.
+    if (::fsync(file_.get()) != 0) fail(errno);
+    if (!file_.close()) fail(errno);
+    if (::rename(path_.c_str(), target_.c_str()) != 0) fail(errno);
+    renamed_ = true;
+    // Makes the new name last as well. The file is whole either way, so some file systems' refusal is no failure.
+    const FileDescriptor directory(::open(directory_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory.get() >= 0) static_cast<void>(::fsync(directory.get()));
+  }
+
+ private:
+  static std::filesystem::path directory_of(const std::filesystem::path& path) {
+    return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  }
+
+  [[noreturn]] void fail(int code) const {
+    throw Error("cannot write " + target_.string() + ": " + system_message(code));
+  }
+
+  /// Not mkstemp, which ignores the umask; and a short name, for the target's own may be as long as names can be.
+  int create() {
+    std::random_device random;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      path_ =
+          directory_of(target_) / (".sylvit-" + std::to_string(::getpid()) + "-" + std::to_string(random()) + ".tmp");
+      const int descriptor = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (descriptor >= 0) return descriptor;
+      if (errno == ENOENT) throw Error("cannot write " + target_.string() + ": its directory does not exist");
+      if (errno != EEXIST && errno != EINTR) fail(errno);
+    }
+    fail(EEXIST);
+  }
+
+  std::filesystem::path target_;
+  std::filesystem::path path_;
+  FileDescriptor file_;
+  bool renamed_ = false;
+};
+
+}  // namespace
+
+std::string safetensors_header(std::span<const OutputTensor> tensors, const SafetensorsMetadata& metadata) {
+  std::string json = "{";
+  if (!metadata.empty()) {
+    std::string pairs;
+    for (const auto& [key, value] : metadata) {
+      add_to_list(pairs, json_string(key, "a metadata key"), ",");
+      pairs += ":";
+      pairs += json_string(value, "a metadata value");
+    }
+    json += R"("__metadata__":{)" + pairs + "}";
+  }
+  std::set<std::string_view> names;
+  std::uint64_t offset = 0;
+  for (const OutputTensor& tensor : tensors) {
+    if (tensor.name == metadata_key)
+      throw Error("a tensor to write cannot be named __metadata__: the name is reserved");
+    if (!names.insert(tensor.name).second) throw Error("tensor " + in_quotes(tensor.name) + " is to be written twice");
+    if (json.size() > 1) json += ",";
+    json += json_string(tensor.name, "a tensor name") + ":" + json_entry(tensor, offset);
+    offset += tensor.bytes.size();
+  }
+  json += "}";
+  json.resize((json.size() + 7) / 8 * 8, ' ');
+  if (json.size() > safetensors_header_limit)
+    throw Error("the header of " + std::to_string(tensors.size()) + " tensors to be written is " +
+                std::to_string(json.size()) + " bytes, above the limit of " + std::to_string(safetensors_header_limit));
+  const std::uint64_t length = json.size();
+  std::string result(length_bytes, '\0');
+  std::memcpy(result.data(), &length, sizeof length);
+  return result + json;
+}
+
+void write_safetensors(const std::filesystem::path& path, std::span<const OutputTensor> tensors,
+                       const SafetensorsMetadata& metadata) {
+  const std::string header = safetensors_header(tensors, metadata);
+  // Through a symbolic link to the file itself, or the rename would replace the link.
+  std::error_code code;
+  const std::filesystem::path resolved = std::filesystem::canonical(path, code);
+  const std::filesystem::path target = code ? path : resolved;
+  const std::filesystem::file_status status = std::filesystem::status(target, code);
+  if (std::filesystem::is_directory(status)) throw Error("cannot write " + path.string() + ": it is a directory");
+  // The rename would replace a device such as /dev/null by a plain file.
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw Error("cannot write " + path.string() + ": it is not a regular file");
+  if (!target.has_filename()) throw Error("cannot write \"" + path.string() + "\": it names no file");
+
+  TemporaryFile file(target);
+  file.keep_permissions();
+  file.write(std::as_bytes(std::span(header)));
+  for (const OutputTensor& tensor : tensors) file.write(tensor.bytes);
+  file.rename_into_place();
+}
+
+}  // namespace sylvit::io

@@ -1,0 +1,60 @@
+// Attention backward, cut 2: two kernels that know nothing of each other, each with as many work-groups as there are
+// blocks. Both compute the tiles of P and dS, so a block of queries x keys costs 7 tile products (3 + 4) instead of 5.
+//
+//     AttentionBackwardQueries                             AttentionBackwardKeys
+//     groups = (batch, heads,                              groups = (batch, kv_heads,
+//               ceil(query_blocks / query_share))                    key_blocks)
+//
+//              query blocks →                                       query blocks →
+//         key  +---+---+---+                                   key  +---+---+---+
+//      blocks  | ↓ | ↓ | ↓ |                                blocks  | → | → | → | dK, dV
+//         ↓    +---+---+---+                                   ↓    +---+---+---+
+//              | ↓ | ↓ | ↓ |                                        | → | → | → | dK, dV
+//              +---+---+---+                                        +---+---+---+
+//                dQ  dQ  dQ
+//
+// AttentionBackwardQueries takes query_share query blocks past each key block that it loads. Its workspace is that of
+// AttentionBackwardHead: 16-bit types need [batch, heads, queries, d] floats when keys > key_block.
+#pragma once
+
+#include "kernels/attention_backward_block.hpp"
+
+namespace sylvit::kernels {
+
+template <class Score, class T, AttentionBackwardConfig config>
+struct AttentionBackwardQueries {
+  using Arguments = AttentionBackwardArguments;
+
+  [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* local) {
+    const int batch = static_cast<int>(group_of(item, 0));
+    const int head = static_cast<int>(group_of(item, 1));
+    const int kv_head = head / (arguments.heads / arguments.kv_heads);
+    const AttentionBackwardBlocks<Score, T, config, QueryGradient::sum, false> blocks(arguments, item, local, batch,
+                                                                                      kv_head);
+    const int begin = static_cast<int>(group_of(item, 2)) * arguments.query_share;
+    const int whole_end = begin + arguments.query_share;
+    const int end = whole_end < blocks.query_blocks() ? whole_end : blocks.query_blocks();
+    const int last = blocks.last_key_block(end - 1);
+    for (int key_block = 0; key_block <= last; ++key_block) blocks.pass_queries(key_block, head, head + 1, begin, end);
+  }
+};
+
+template <class Score, class T, AttentionBackwardConfig config>
+struct AttentionBackwardKeys {
+  using Arguments = AttentionBackwardArguments;
+
+  [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* local) {
+    const int batch = static_cast<int>(group_of(item, 0));
+    const int kv_head = static_cast<int>(group_of(item, 1));
+    const int key_block = static_cast<int>(group_of(item, 2));
+    const int group = arguments.heads / arguments.kv_heads;
+    const AttentionBackwardBlocks<Score, T, config, QueryGradient::none, true> blocks(arguments, item, local, batch,
+                                                                                      kv_head);
+    if (key_block < blocks.visible_key_blocks())
+      blocks.pass_queries(key_block, kv_head * group, (kv_head + 1) * group, 0, blocks.query_blocks());
+    else
+      blocks.store_zero_key_gradients(key_block);
+  }
+};
+
+}  // namespace sylvit::kernels

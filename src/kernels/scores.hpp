@@ -1,0 +1,174 @@
+// The scores: what turns s = scale * (q . k) into a weight.
+//
+// A point-wise score h is one struct with two static functions, value(s) = h(s) and slope(s) = h'(s). That is all the
+// kernels ask of it, so an application adds its own by writing such a struct and naming it as the Score of a kernel.
+// Both must be branch-free (selects) and forced inline, for they run in the vector loops (a call there costs 95 % of
+// the speed), and must let a NaN through: hence `s < 0 ? 0 : s` and not `s > 0 ? s : 0`. At a kink the slope is that of
+// the left side, as in PyTorch.
+//
+// Softmax is not point-wise: it is only a name here, and the kernels know what to do with it.
+//
+// exp and its relatives are written out, as the devices' built-ins cost from 2 to 20 times more than these polynomials
+// in a vector loop and differ from device to device. Errors are a few units in the last place of f32.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/sycl.hpp"
+
+namespace sylvit::kernels {
+
+/// 2^x. Below -126.5 it is 0, from 127.5 on infinity; a NaN stays a NaN.
+[[gnu::always_inline]] inline float fast_exp2(float x) {
+  x = x < -127.0F ? -127.0F : x;
+  x = x > 128.0F ? 128.0F : x;
+  // Adding 1.5 * 2^23 rounds x to a whole number n, and leaves n in the low bits of the sum.
+  const float shifted = x + 12582912.0F;
+  const float fraction = x - (shifted - 12582912.0F);  // in [-0.5, 0.5]
+  const float power = std::bit_cast<float>((std::bit_cast<std::uint32_t>(shifted) << 23) + 0x3f800000U);  // 2^n
+  float p = 1.5403530e-4F;
+  p = sycl::fma(p, fraction, 1.3333558e-3F);
+  p = sycl::fma(p, fraction, 9.6181291e-3F);
+  p = sycl::fma(p, fraction, 5.5504109e-2F);
+  p = sycl::fma(p, fraction, 2.4022651e-1F);
+  p = sycl::fma(p, fraction, 6.9314718e-1F);
+  p = sycl::fma(p, fraction, 1.0F);
+  return p * power;
+}
+
+inline constexpr float log2_of_e = 1.44269504F;
+inline constexpr float ln_of_2 = 0.69314718F;
+
+/// e^x. Below -87.7 it is 0, from 88.4 on infinity; a NaN stays a NaN.
+[[gnu::always_inline]] inline float fast_exp(float x) {
+  x = x < -88.1F ? -88.1F : x;
+  x = x > 89.0F ? 89.0F : x;
+  const float shifted = sycl::fma(x, log2_of_e, 12582912.0F);
+  const float n = shifted - 12582912.0F;
+  // x - n ln 2, with ln 2 in two parts, the first of few bits, so that n times it is exact.
+  const float fraction = sycl::fma(n, 2.1219444e-4F, sycl::fma(n, -0.693359375F, x));
+  const float power = std::bit_cast<float>((std::bit_cast<std::uint32_t>(shifted) << 23) + 0x3f800000U);  // 2^n
+  float p = 1.9875691e-4F;
+  p = sycl::fma(p, fraction, 1.3981999e-3F);
+  p = sycl::fma(p, fraction, 8.3334519e-3F);
+  p = sycl::fma(p, fraction, 4.1665796e-2F);
+  p = sycl::fma(p, fraction, 1.6666665e-1F);
+  p = sycl::fma(p, fraction, 0.5F);
+  p = sycl::fma(p, fraction, 1.0F);
+  p = sycl::fma(p, fraction, 1.0F);
+  return p * power;
+}
+
+[[gnu::always_inline]] inline float fast_sigmoid(float x) { return 1.0F / (1.0F + fast_exp(-x)); }
+
+/// log(1 + e) for e in [0, 1], as 2 artanh(e / (2 + e)).
+[[gnu::always_inline]] inline float fast_log1p_of_fraction(float e) {
+  const float t = e / (2.0F + e);  // in [0, 1/3]
+  const float t2 = t * t;
+  float p = 2.1853F / 13.0F;  // carries the rest of the series
+  p = sycl::fma(p, t2, 2.0F / 11.0F);
+  p = sycl::fma(p, t2, 2.0F / 9.0F);
+  p = sycl::fma(p, t2, 2.0F / 7.0F);
+  p = sycl::fma(p, t2, 2.0F / 5.0F);
+  p = sycl::fma(p, t2, 2.0F / 3.0F);
+  p = sycl::fma(p, t2, 2.0F);
+  return p * t;
+}
+
+/// The normal distribution function, 0.5 * erfc(-x / sqrt(2)); erfc by its Chebyshev fit (Numerical Recipes, 6.2).
+[[gnu::always_inline]] inline float fast_normal_distribution(float x) {
+  const float z = (x < 0.0F ? -x : x) * 0.70710678F;
+  const float t = 1.0F / sycl::fma(z, 0.5F, 1.0F);
+  float p = 0.17087277F;
+  p = sycl::fma(p, t, -0.82215223F);
+  p = sycl::fma(p, t, 1.48851587F);
+  p = sycl::fma(p, t, -1.13520398F);
+  p = sycl::fma(p, t, 0.27886807F);
+  p = sycl::fma(p, t, -0.18628806F);
+  p = sycl::fma(p, t, 0.09678418F);
+  p = sycl::fma(p, t, 0.37409196F);
+  p = sycl::fma(p, t, 1.00002368F);
+  p = sycl::fma(p, t, -1.26551223F);
+  const float upper_tail = 0.5F * t * fast_exp(sycl::fma(-z, z, p));
+  return x < 0.0F ? upper_tail : 1.0F - upper_tail;
+}
+
+[[gnu::always_inline]] inline float normal_density(float x) { return 0.39894228F * fast_exp(-0.5F * x * x); }
+
+struct Softmax {};
+
+struct Identity {
+  [[gnu::always_inline]] static float value(float s) { return s; }
+  [[gnu::always_inline]] static float slope(float) { return 1.0F; }
+};
+
+struct Relu {
+  [[gnu::always_inline]] static float value(float s) { return s < 0.0F ? 0.0F : s; }
+  [[gnu::always_inline]] static float slope(float s) { return s <= 0.0F ? 0.0F : 1.0F; }
+};
+
+struct Relu2 {
+  [[gnu::always_inline]] static float value(float s) { return Relu::value(s) * Relu::value(s); }
+  [[gnu::always_inline]] static float slope(float s) { return 2.0F * Relu::value(s); }
+};
+
+struct Relu6 {
+  [[gnu::always_inline]] static float value(float s) { return s < 0.0F ? 0.0F : (s > 6.0F ? 6.0F : s); }
+  [[gnu::always_inline]] static float slope(float s) { return s <= 0.0F || s >= 6.0F ? 0.0F : 1.0F; }
+};
+
+struct Sigmoid {
+  [[gnu::always_inline]] static float value(float s) { return fast_sigmoid(s); }
+  [[gnu::always_inline]] static float slope(float s) {
+    const float y = fast_sigmoid(s);
+    return y * (1.0F - y);
+  }
+};
+
+struct Silu {
+  [[gnu::always_inline]] static float value(float s) { return s * fast_sigmoid(s); }
+  [[gnu::always_inline]] static float slope(float s) {
+    const float y = fast_sigmoid(s);
+    return y * sycl::fma(s, 1.0F - y, 1.0F);
+  }
+};
+
+struct Softplus {
+  [[gnu::always_inline]] static float value(float s) {
+    const float distance = s < 0.0F ? s : -s;
+    return Relu::value(s) + fast_log1p_of_fraction(fast_exp(distance));
+  }
+  [[gnu::always_inline]] static float slope(float s) { return fast_sigmoid(s); }
+};
+
+/// s * Phi(s), Phi the normal distribution function.
+struct Gelu {
+  [[gnu::always_inline]] static float value(float s) { return s * fast_normal_distribution(s); }
+  [[gnu::always_inline]] static float slope(float s) {
+    return sycl::fma(s, normal_density(s), fast_normal_distribution(s));
+  }
+};
+
+/// The tanh form: 0.5 s (1 + tanh(u)) = s sigmoid(2u), u = sqrt(2/pi) (s + 0.044715 s^3).
+struct GeluTanh {
+  [[gnu::always_inline]] static float value(float s) {
+    return s * fast_sigmoid(s * sycl::fma(0.071354816F, s * s, 1.5957691F));
+  }
+  [[gnu::always_inline]] static float slope(float s) {
+    const float s2 = s * s;
+    const float y = fast_sigmoid(s * sycl::fma(0.071354816F, s2, 1.5957691F));
+    return y * sycl::fma(s * (1.0F - y), sycl::fma(0.21406445F, s2, 1.5957691F), 1.0F);
+  }
+};
+
+/// Scores of an instruction or two.
+template <class Score>
+inline constexpr bool is_cheap = std::is_same_v<Score, Identity> || std::is_same_v<Score, Relu> ||
+                                 std::is_same_v<Score, Relu2> || std::is_same_v<Score, Relu6>;
+
+template <class Score>
+inline constexpr bool is_softmax = std::is_same_v<Score, Softmax>;
+
+}  // namespace sylvit::kernels

@@ -1,0 +1,471 @@
+// The public attention functions: check, look up the tile numbers, lay out the workspace, launch.
+#include <sylvit/attention.hpp>
+
+#include <array>
+#include <cmath>
+
+#include <sylvit/memory.hpp>
+
+#include "nn/attention_checks.hpp"
+#include "nn/attention_kernels.hpp"
+
+namespace sylvit {
+
+namespace {
+
+using kernels::AttentionStrides;
+using nn::AttentionSizes;
+using nn::BackwardCut;
+
+AttentionStrides strides_of(const TensorView& view) { return {view.stride(0), view.stride(1), view.stride(2)}; }
+
+std::size_t divided_up(std::int64_t count, std::int64_t each) {
+  return static_cast<std::size_t>((count + each - 1) / each);
+}
+
+std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+/// Everything about a call that follows from its description, its shapes and the device.
+struct Plan {
+  AttentionDescription description;
+  AttentionSizes sizes;
+  const tuning::Table& table;
+  const tuning::Record& forward_record;
+  const tuning::Record& backward_record;
+  kernels::AttentionForwardConfig forward;
+  kernels::AttentionBackwardConfig backward;
+  BackwardCut cut;
+
+  float scale() const {
+    return description.scale ? *description.scale : 1.0F / std::sqrt(static_cast<float>(sizes.head_size));
+  }
+  std::int64_t query_rows() const { return sizes.batch * sizes.heads * sizes.queries; }
+  std::int64_t key_rows() const { return sizes.batch * sizes.kv_heads * sizes.keys; }
+  std::size_t key_blocks() const { return divided_up(sizes.keys, backward.key_block); }
+};
+
+Plan make_plan(const Device& device, const AttentionDescription& description, const AttentionInputs& inputs) {
+  const AttentionSizes sizes = nn::check_inputs(description, inputs);
+  const tuning::Table& table = tuning::table_for(device.info());
+  const std::int64_t head_size = nn::compiled_head_size(device.info().toolchain, sizes.head_size);
+  const nn::AttentionCase wanted{description.score, sizes.dtype, head_size, sizes.keys};
+  const tuning::Record& forward_record = nn::forward_record(table, wanted);
+  const tuning::Record& backward_record = nn::backward_record(table, wanted);
+  Plan plan{description,
+            sizes,
+            table,
+            forward_record,
+            backward_record,
+            nn::forward_config(forward_record, head_size),
+            nn::backward_config(backward_record, head_size),
+            nn::backward_cut(backward_record)};
+  // A head a work-group leaves units idle when there are few heads. The bits do not depend on the cut, so the batch may.
+  if (plan.cut == BackwardCut::head && sizes.batch * sizes.kv_heads < device.info().compute_units &&
+      plan.key_blocks() > 1)
+    plan.cut = BackwardCut::partial;
+  return plan;
+}
+
+/// Gives out parts of the workspace; with a null pointer it only counts.
+class Workspace {
+ public:
+  explicit Workspace(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
+
+  template <class T = void>
+  T* take(std::size_t bytes) {
+    std::byte* here = memory_ == nullptr ? nullptr : memory_ + used_;
+    used_ += Arena::padded(bytes);
+    return reinterpret_cast<T*>(here);
+  }
+  TensorView take(bool wanted, DType dtype, const Shape& shape) {
+    if (!wanted) return {};
+    void* memory = take(size(shape.elements()) * size_of(dtype));
+    // A view may not be null; while counting, nothing looks at it.
+    return {memory == nullptr ? this : memory, dtype, shape};
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  std::byte* memory_;
+  std::size_t used_ = 0;
+};
+
+/// Queries and keys after their layer norm.
+struct Normed {
+  TensorView q;
+  TensorView k;
+
+  Normed(const Plan& plan, const AttentionInputs& inputs, Workspace& workspace)
+      : q(workspace.take(plan.description.qk_norm, plan.sizes.dtype, inputs.q.shape())),
+        k(workspace.take(plan.description.qk_norm, plan.sizes.dtype, inputs.k.shape())) {}
+};
+
+/// What the backward pass keeps between its kernels.
+struct BackwardMemory {
+  Normed normed;
+  TensorView q_gradient, k_gradient;    // of the normed queries and keys
+  float* q_statistics = nullptr;        // mean and deviation of each row
+  float* k_statistics = nullptr;
+  float* q_partial = nullptr;           // each head's share of the norm's parameters
+  float* k_partial = nullptr;
+  float* delta = nullptr;
+  float* row_dots = nullptr;
+  float* sums = nullptr;
+
+  BackwardMemory(const Plan& plan, const AttentionInputs& inputs, const AttentionGradients& gradients,
+                 Workspace& workspace)
+      : normed(plan, inputs, workspace) {
+    const AttentionSizes& sizes = plan.sizes;
+    const auto floats = [&](std::int64_t count) { return workspace.take<float>(size(count) * sizeof(float)); };
+    if (plan.description.qk_norm) {
+      q_gradient = workspace.take(true, sizes.dtype, inputs.q.shape());
+      k_gradient = workspace.take(true, sizes.dtype, inputs.k.shape());
+      q_statistics = floats(2 * plan.query_rows());
+      k_statistics = floats(2 * plan.key_rows());
+      q_partial = floats(2 * sizes.batch * sizes.heads * sizes.head_size);
+      k_partial = floats(2 * sizes.batch * sizes.kv_heads * sizes.head_size);
+    }
+    if (plan.description.score == Score::softmax) delta = floats(plan.query_rows());
+    if (gradients.head_scale || gradients.head_alpha) row_dots = floats(plan.query_rows());
+    if (plan.cut == BackwardCut::partial)
+      sums = floats(static_cast<std::int64_t>(plan.key_blocks()) * plan.query_rows() * (sizes.head_size + 1));
+    else if (sizes.dtype != DType::f32 && plan.key_blocks() > 1)
+      sums = floats(plan.query_rows() * sizes.head_size);
+  }
+};
+
+class Pass {
+ public:
+  Pass(const Device& device, const Plan& plan, const AttentionInputs& inputs, std::span<const sycl::event> after)
+      : device_(device), plan_(plan), inputs_(inputs), last_(after.begin(), after.end()) {}
+
+  sycl::event forward(const TensorView& o, const TensorView& lse, void* memory) {
+    Workspace workspace(memory);
+    const Normed normed(plan_, inputs_, workspace);
+    normalise(normed);
+    const AttentionSizes& sizes = plan_.sizes;
+    const TensorView& q = plan_.description.qk_norm ? normed.q : inputs_.q;
+    const TensorView& k = plan_.description.qk_norm ? normed.k : inputs_.k;
+    run(nn::forward_kernel(plan_.description.score, sizes.dtype, plan_.forward),
+        {.groups = {size(sizes.batch), size(sizes.heads), divided_up(sizes.queries, plan_.forward.queries())},
+         .work_items = size(plan_.forward.work_items()),
+         .local_floats = size(plan_.forward.local_floats())},
+        {.q = q.data(),
+         .k = k.data(),
+         .v = inputs_.v.data(),
+         .o = o.data(),
+         .lse = lse.as<float>(),
+         .lengths = inputs_.lengths.as<std::int32_t>(),
+         .head_multiplier = inputs_.head_scale.as<float>(),
+         .head_alpha = inputs_.head_alpha.as<float>(),
+         .q_strides = strides_of(q),
+         .k_strides = strides_of(k),
+         .v_strides = strides_of(inputs_.v),
+         .o_strides = strides_of(o),
+         .query_length = static_cast<int>(sizes.queries),
+         .key_length = static_cast<int>(sizes.keys),
+         .head_size = static_cast<int>(sizes.head_size),
+         .queries_per_key_head = static_cast<int>(sizes.heads / sizes.kv_heads),
+         .causal = plan_.description.causal ? 1 : 0,
+         .scale = plan_.scale(),
+         .alpha = plan_.description.alpha,
+         .divisor = plan_.description.divisor});
+    return last_.front();
+  }
+
+  sycl::event backward(const TensorView& o, const TensorView& lse, const TensorView& o_gradient,
+                       const AttentionGradients& gradients, void* memory) {
+    Workspace workspace(memory);
+    const BackwardMemory kept(plan_, inputs_, gradients, workspace);
+    normalise(kept.normed);
+    if (plan_.description.score == Score::softmax) row_products(o, o_gradient, kept.delta);
+    products(lse, o_gradient, gradients, kept);
+    if (gradients.head_scale || gradients.head_alpha) head_sums(gradients, kept);
+    if (plan_.description.qk_norm) {
+      norm_gradient(inputs_.q, kept.q_gradient, gradients.q, inputs_.q_norm_weight, gradients.q_norm_weight,
+                    gradients.q_norm_bias, {}, kept.q_statistics, kept.q_partial);
+      norm_gradient(inputs_.k, kept.k_gradient, gradients.k, inputs_.k_norm_weight, gradients.k_norm_weight,
+                    gradients.k_norm_bias, inputs_.lengths, kept.k_statistics, kept.k_partial);
+    }
+    return last_.front();
+  }
+
+ private:
+  /// Launches after everything so far. The steps of a pass form a chain, so one event is enough to hold on to.
+  template <class Arguments>
+  void run(const runtime::Kernel<Arguments>& kernel, const runtime::Grid& grid, const Arguments& arguments) {
+    last_.assign(1, runtime::launch(device_, kernel, grid, arguments, last_));
+  }
+
+  runtime::Grid norm_grid(const TensorView& view, const kernels::HeadNormConfig& config) const {
+    return {.groups = {size(view.extent(0)), size(view.extent(1)), divided_up(view.extent(2), config.rows)},
+            .work_items = size(config.work_items()),
+            .local_floats = size(config.local_floats())};
+  }
+
+  void normalise(const Normed& normed) {
+    if (!plan_.description.qk_norm) return;
+    const kernels::HeadNormConfig config = nn::head_norm_config(plan_.table);
+    const auto one = [&](const TensorView& in, const TensorView& out, const TensorView& weight,
+                         const TensorView& bias) {
+      run(nn::head_norm_forward_kernel(plan_.sizes.dtype, config), norm_grid(in, config),
+          {.in = in.data(),
+           .out = out.data(),
+           .weight = weight.as<float>(),
+           .bias = bias.as<float>(),
+           .in_strides = strides_of(in),
+           .out_strides = strides_of(out),
+           .length = static_cast<int>(in.extent(2)),
+           .head_size = static_cast<int>(plan_.sizes.head_size),
+           .epsilon = plan_.description.norm_epsilon});
+    };
+    one(inputs_.q, normed.q, inputs_.q_norm_weight, inputs_.q_norm_bias);
+    one(inputs_.k, normed.k, inputs_.k_norm_weight, inputs_.k_norm_bias);
+  }
+
+  /// Softmax: delta_i = dO_i · O_i.
+  void row_products(const TensorView& o, const TensorView& o_gradient, float* delta) {
+    const AttentionSizes& sizes = plan_.sizes;
+    const kernels::AttentionBackwardRowsConfig config = nn::backward_rows_config(plan_.table);
+    run(nn::backward_rows_kernel(sizes.dtype, config),
+        {.groups = {size(sizes.batch), size(sizes.heads), divided_up(sizes.queries, config.rows)},
+         .work_items = size(config.work_items()),
+         .local_floats = size(config.local_floats())},
+        {.output_gradient = o_gradient.data(),
+         .output = o.data(),
+         .delta = delta,
+         .output_gradient_strides = strides_of(o_gradient),
+         .output_strides = strides_of(o),
+         .heads = static_cast<int>(sizes.heads),
+         .queries = static_cast<int>(sizes.queries),
+         .head_size = static_cast<int>(sizes.head_size)});
+  }
+
+  void products(const TensorView& lse, const TensorView& o_gradient, const AttentionGradients& gradients,
+                const BackwardMemory& kept) {
+    const AttentionSizes& sizes = plan_.sizes;
+    const kernels::AttentionBackwardConfig& config = plan_.backward;
+    const bool normed = plan_.description.qk_norm;
+    const TensorView& q = normed ? kept.normed.q : inputs_.q;
+    const TensorView& k = normed ? kept.normed.k : inputs_.k;
+    const TensorView& dq = normed ? kept.q_gradient : gradients.q;
+    const TensorView& dk = normed ? kept.k_gradient : gradients.k;
+    const std::size_t query_blocks = divided_up(sizes.queries, config.query_block);
+    // Enough work-groups for every unit, few enough that the key blocks are not loaded again and again.
+    const std::size_t heads = size(sizes.batch * sizes.heads);
+    const std::size_t units = size(device_.info().compute_units);
+    const std::size_t wanted = divided_up(static_cast<std::int64_t>(4 * units), static_cast<std::int64_t>(heads));
+    const std::size_t share =
+        divided_up(static_cast<std::int64_t>(query_blocks), static_cast<std::int64_t>(std::min(wanted, query_blocks)));
+    const kernels::AttentionBackwardArguments arguments{
+        .q = q.data(),
+        .k = k.data(),
+        .v = inputs_.v.data(),
+        .output_gradient = o_gradient.data(),
+        .dq = dq.data(),
+        .dk = dk.data(),
+        .dv = gradients.v.data(),
+        .q_strides = strides_of(q),
+        .k_strides = strides_of(k),
+        .v_strides = strides_of(inputs_.v),
+        .output_gradient_strides = strides_of(o_gradient),
+        .dq_strides = strides_of(dq),
+        .dk_strides = strides_of(dk),
+        .dv_strides = strides_of(gradients.v),
+        .lengths = inputs_.lengths.as<std::int32_t>(),
+        .head_scale = inputs_.head_scale.as<float>(),
+        .head_alpha = inputs_.head_alpha.as<float>(),
+        .lse = lse.as<float>(),
+        .delta = kept.delta,
+        .row_dots = kept.row_dots,
+        .workspace = kept.sums,
+        .heads = static_cast<int>(sizes.heads),
+        .kv_heads = static_cast<int>(sizes.kv_heads),
+        .queries = static_cast<int>(sizes.queries),
+        .keys = static_cast<int>(sizes.keys),
+        .head_size = static_cast<int>(sizes.head_size),
+        .causal = plan_.description.causal ? 1 : 0,
+        .query_share = static_cast<int>(share),
+        .scale = plan_.scale(),
+        .alpha = plan_.description.alpha,
+        .divisor = plan_.description.divisor};
+    const auto launch_cut = [&](const char* functor, const sycl::range<3>& groups, int local_floats) {
+      run(nn::backward_kernel(functor, plan_.description.score, sizes.dtype, config),
+          {.groups = groups, .work_items = size(config.work_items()), .local_floats = size(local_floats)}, arguments);
+    };
+    const std::size_t batch = size(sizes.batch);
+    const std::size_t kv_heads = size(sizes.kv_heads);
+    switch (plan_.cut) {
+      case BackwardCut::head:
+        launch_cut("AttentionBackwardHead", {batch, kv_heads, 1}, config.local_floats());
+        break;
+      case BackwardCut::split:
+        launch_cut("AttentionBackwardQueries",
+                   {batch, size(sizes.heads),
+                    divided_up(static_cast<std::int64_t>(query_blocks), static_cast<std::int64_t>(share))},
+                   config.local_floats_of_queries());
+        launch_cut("AttentionBackwardKeys", {batch, kv_heads, plan_.key_blocks()}, config.local_floats());
+        break;
+      case BackwardCut::partial:
+        launch_cut("AttentionBackwardPartial", {batch, kv_heads, plan_.key_blocks()}, config.local_floats());
+        run(nn::partial_sum_kernel(sizes.dtype, config),
+            {.groups = {batch, size(sizes.heads), query_blocks}, .work_items = size(config.work_items())}, arguments);
+        break;
+    }
+  }
+
+  void head_sums(const AttentionGradients& gradients, const BackwardMemory& kept) {
+    const AttentionSizes& sizes = plan_.sizes;
+    const kernels::AttentionBackwardHeadSumsConfig config = nn::head_sums_config(plan_.table);
+    run(nn::head_sums_kernel(config),
+        {.groups = {size(sizes.heads), 1, 1},
+         .work_items = size(config.work_items()),
+         .local_floats = size(config.local_floats())},
+        {.row_dots = kept.row_dots,
+         .lengths = inputs_.lengths.as<std::int32_t>(),
+         .head_scale = inputs_.head_scale.as<float>(),
+         .head_scale_gradient = gradients.head_scale.as<float>(),
+         .head_alpha_gradient = gradients.head_alpha.as<float>(),
+         .batch = static_cast<int>(sizes.batch),
+         .heads = static_cast<int>(sizes.heads),
+         .queries = static_cast<int>(sizes.queries),
+         .keys = static_cast<int>(sizes.keys),
+         .divisor = plan_.description.divisor});
+  }
+
+  void norm_gradient(const TensorView& in, const TensorView& out_gradient, const TensorView& in_gradient,
+                     const TensorView& weight, const TensorView& weight_gradient, const TensorView& bias_gradient,
+                     const TensorView& lengths, float* statistics, float* partial) {
+    const kernels::HeadNormConfig config = nn::head_norm_config(plan_.table);
+    const int heads = static_cast<int>(in.extent(1));
+    const int length = static_cast<int>(in.extent(2));
+    const int head_size = static_cast<int>(in.extent(3));
+    run(nn::head_norm_backward_kernel(plan_.sizes.dtype, config), norm_grid(in, config),
+        {.in = in.data(),
+         .out_gradient = out_gradient.data(),
+         .in_gradient = in_gradient.data(),
+         .weight = weight.as<float>(),
+         .statistics = statistics,
+         .lengths = lengths.as<std::int32_t>(),
+         .in_strides = strides_of(in),
+         .out_gradient_strides = strides_of(out_gradient),
+         .in_gradient_strides = strides_of(in_gradient),
+         .heads = heads,
+         .length = length,
+         .head_size = head_size,
+         .epsilon = plan_.description.norm_epsilon});
+    if (!weight_gradient && !bias_gradient) return;
+    run(nn::head_norm_parameters_kernel(plan_.sizes.dtype, config),
+        {.groups = {size(in.extent(0)), size(in.extent(1)), 1}, .work_items = size(config.work_items())},
+        {.in = in.data(),
+         .out_gradient = out_gradient.data(),
+         .statistics = statistics,
+         .lengths = lengths.as<std::int32_t>(),
+         .partial = partial,
+         .in_strides = strides_of(in),
+         .out_gradient_strides = strides_of(out_gradient),
+         .heads = heads,
+         .length = length,
+         .head_size = head_size});
+    run(nn::head_norm_parameter_sum_kernel(config), {.work_items = size(config.work_items())},
+        {.partial = partial,
+         .weight_gradient = weight_gradient.as<float>(),
+         .bias_gradient = bias_gradient.as<float>(),
+         .count = static_cast<int>(in.extent(0)) * heads,
+         .head_size = head_size});
+  }
+
+  const Device& device_;
+  const Plan& plan_;
+  const AttentionInputs& inputs_;
+  std::vector<sycl::event> last_;
+};
+
+}  // namespace
+
+std::size_t attention_forward_workspace(const Device& device, const AttentionDescription& description,
+                                        const AttentionInputs& inputs) {
+  const Plan plan = make_plan(device, description, inputs);
+  Workspace workspace(nullptr);
+  const Normed normed(plan, inputs, workspace);
+  return workspace.used();
+}
+
+std::size_t attention_backward_workspace(const Device& device, const AttentionDescription& description,
+                                         const AttentionInputs& inputs, const AttentionGradients& gradients) {
+  const Plan plan = make_plan(device, description, inputs);
+  Workspace workspace(nullptr);
+  const BackwardMemory kept(plan, inputs, gradients, workspace);
+  return workspace.used();
+}
+
+sycl::event attention_forward(const Device& device, const AttentionDescription& description,
+                              const AttentionInputs& inputs, const TensorView& o, const TensorView& lse,
+                              void* workspace, std::span<const sycl::event> after) {
+  const Plan plan = make_plan(device, description, inputs);
+  nn::check_outputs(description, plan.sizes, inputs, o, lse);
+  return Pass(device, plan, inputs, after).forward(o, lse, workspace);
+}
+
+sycl::event attention_backward(const Device& device, const AttentionDescription& description,
+                               const AttentionInputs& inputs, const TensorView& o, const TensorView& lse,
+                               const TensorView& o_gradient, const AttentionGradients& gradients, void* workspace,
+                               std::span<const sycl::event> after) {
+  const Plan plan = make_plan(device, description, inputs);
+  nn::check_gradients(description, plan.sizes, inputs, o, lse, o_gradient, gradients);
+  return Pass(device, plan, inputs, after).backward(o, lse, o_gradient, gradients, workspace);
+}
+
+namespace nn {
+
+std::vector<runtime::KernelName> attention_kernels_for(const Device& device, const AttentionDescription& description,
+                                                       const AttentionInputs& inputs, bool backward) {
+  const Plan plan = make_plan(device, description, inputs);
+  const DType dtype = plan.sizes.dtype;
+  const Score score = description.score;
+  std::vector<runtime::KernelName> kernels{nn::forward_kernel(score, dtype, plan.forward)};
+  const kernels::HeadNormConfig norm = nn::head_norm_config(plan.table);
+  if (description.qk_norm) kernels.push_back(nn::head_norm_forward_kernel(dtype, norm));
+  if (backward) {
+    if (plan.cut == BackwardCut::head) {
+      kernels.push_back(nn::backward_kernel("AttentionBackwardHead", score, dtype, plan.backward));
+    } else if (plan.cut == BackwardCut::split) {
+      kernels.push_back(nn::backward_kernel("AttentionBackwardQueries", score, dtype, plan.backward));
+      kernels.push_back(nn::backward_kernel("AttentionBackwardKeys", score, dtype, plan.backward));
+    } else {
+      kernels.push_back(nn::backward_kernel("AttentionBackwardPartial", score, dtype, plan.backward));
+      kernels.push_back(nn::partial_sum_kernel(dtype, plan.backward));
+    }
+    if (score == Score::softmax) kernels.push_back(nn::backward_rows_kernel(dtype, nn::backward_rows_config(plan.table)));
+    kernels.push_back(nn::head_sums_kernel(nn::head_sums_config(plan.table)));
+    if (description.qk_norm) {
+      kernels.push_back(nn::head_norm_backward_kernel(dtype, norm));
+      kernels.push_back(nn::head_norm_parameters_kernel(dtype, norm));
+      kernels.push_back(nn::head_norm_parameter_sum_kernel(norm));
+    }
+  }
+  return kernels;
+}
+
+}  // namespace nn
+
+void attention_prepare(const Device& device, const AttentionDescription& description, const AttentionInputs& inputs,
+                       bool backward) {
+  runtime::prepare(device, nn::attention_kernels_for(device, description, inputs, backward));
+}
+
+AttentionPlan attention_forward_plan(const Device& device, const AttentionDescription& description,
+                                     const AttentionInputs& inputs) {
+  const Plan plan = make_plan(device, description, inputs);
+  return {nn::text(plan.forward), plan.table.name() + ": " + plan.forward_record.origin};
+}
+
+AttentionPlan attention_backward_plan(const Device& device, const AttentionDescription& description,
+                                      const AttentionInputs& inputs) {
+  const Plan plan = make_plan(device, description, inputs);
+  constexpr std::array cuts = {"head", "split", "partial"};
+  return {nn::text(plan.backward) + " cut " + cuts[static_cast<std::size_t>(plan.cut)],
+          plan.table.name() + ": " + plan.backward_record.origin};
+}
+
+}  // namespace sylvit

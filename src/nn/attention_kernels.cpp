@@ -1,0 +1,244 @@
+#include "nn/attention_kernels.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <sylvit/error.hpp>
+
+#include "nn/variants.hpp"
+
+namespace sylvit::nn {
+
+namespace {
+
+/// Head sizes that libraries compiled ahead of time hold; one in between uses the next, with zeros behind it.
+constexpr std::array<std::int64_t, 5> head_sizes_ahead_of_time = {32, 64, 96, 128, 256};
+
+std::string_view class_of(Score score) { return score == Score::softmax ? "softmax" : "pointwise"; }
+
+/// The functor in kernels/scores.hpp.
+std::string functor_of(Score score) {
+  switch (score) {
+    case Score::softmax: return "Softmax";
+    case Score::relu: return "Relu";
+    case Score::relu2: return "Relu2";
+    case Score::gelu: return "Gelu";
+    case Score::gelu_tanh: return "GeluTanh";
+    case Score::softplus: return "Softplus";
+    case Score::identity: return "Identity";
+    case Score::relu6: return "Relu6";
+    case Score::sigmoid: return "Sigmoid";
+    case Score::silu: return "Silu";
+  }
+  return {};
+}
+
+tuning::Case tuning_case(std::string_view kernel, const AttentionCase& wanted) {
+  return {.kernel = kernel,
+          .dtype = wanted.dtype,
+          .score_class = class_of(wanted.score),
+          .head_size = wanted.compiled_head_size,
+          .length = wanted.keys};
+}
+
+std::string text(const kernels::HeadNormConfig& config) {
+  return config_text("HeadNormConfig", {config.lanes, config.columns, config.rows});
+}
+
+/// A sub-group is asked for where the work-items of a tile are meant to be one; a single work-item is none.
+int sub_group_of(int lanes) { return lanes > 1 ? lanes : 0; }
+
+template <class Arguments>
+runtime::Kernel<Arguments> named(const char* header, const char* arguments, std::string type, int lanes,
+                                 bool local_memory) {
+  return {{.header = header,
+           .arguments = arguments,
+           .type = std::move(type),
+           .sub_group_size = sub_group_of(lanes),
+           .local_memory = local_memory}};
+}
+
+}  // namespace
+
+std::int64_t compiled_head_size(std::string_view toolchain, std::int64_t head_size) {
+  if (toolchain == "rtc") return head_size;
+  return *std::ranges::lower_bound(head_sizes_ahead_of_time, head_size);
+}
+
+const tuning::Record& forward_record(const tuning::Table& table, const AttentionCase& wanted) {
+  return table.find(tuning_case("attention_forward", wanted));
+}
+
+const tuning::Record& backward_record(const tuning::Table& table, const AttentionCase& wanted) {
+  return table.find(tuning_case("attention_backward", wanted));
+}
+
+kernels::AttentionForwardConfig forward_config(const tuning::Record& record, std::int64_t head_size) {
+  return checked(kernels::AttentionForwardConfig{.head_size = static_cast<int>(head_size),
+                                                 .lanes = record.number("lanes"),
+                                                 .columns = record.number("columns"),
+                                                 .rows = record.number("rows"),
+                                                 .key_block = record.number("key_block"),
+                                                 .query_tiles = record.number("query_tiles"),
+                                                 .sub_groups = record.number("sub_groups"),
+                                                 .resident = record.number("resident")},
+                 record);
+}
+
+kernels::AttentionBackwardConfig backward_config(const tuning::Record& record, std::int64_t head_size) {
+  return checked(kernels::AttentionBackwardConfig{.head_size = static_cast<int>(head_size),
+                                                  .lanes = record.number("lanes"),
+                                                  .columns = record.number("columns"),
+                                                  .rows = record.number("rows"),
+                                                  .query_block = record.number("query_block"),
+                                                  .key_block = record.number("key_block"),
+                                                  .sub_groups = record.number("sub_groups")},
+                 record);
+}
+
+kernels::AttentionBackwardRowsConfig backward_rows_config(const tuning::Table& table) {
+  const tuning::Record& record = table.find({.kernel = "attention_backward_rows"});
+  return checked(kernels::AttentionBackwardRowsConfig{record.number("lanes"), record.number("columns"),
+                                                      record.number("rows")},
+                 record);
+}
+
+kernels::AttentionBackwardHeadSumsConfig head_sums_config(const tuning::Table& table) {
+  const tuning::Record& record = table.find({.kernel = "head_sums"});
+  return checked(kernels::AttentionBackwardHeadSumsConfig{record.number("items")}, record);
+}
+
+kernels::HeadNormConfig head_norm_config(const tuning::Table& table) {
+  const tuning::Record& record = table.find({.kernel = "head_norm"});
+  return checked(
+      kernels::HeadNormConfig{record.number("lanes"), record.number("columns"), record.number("rows")}, record);
+}
+
+BackwardCut backward_cut(const tuning::Record& record) {
+  const int cut = record.number("cut");
+  if (cut < 0 || cut > 2)
+    throw Error("the tuning record for attention_backward has the cut " + std::to_string(cut) +
+                "; there are 0 (head), 1 (split) and 2 (partial)");
+  return static_cast<BackwardCut>(cut);
+}
+
+std::string text(const kernels::AttentionForwardConfig& config) {
+  return config_text("AttentionForwardConfig",
+                     {config.head_size, config.lanes, config.columns, config.rows, config.key_block, config.query_tiles,
+                      config.sub_groups, config.resident});
+}
+
+std::string text(const kernels::AttentionBackwardConfig& config) {
+  return config_text("AttentionBackwardConfig", {config.head_size, config.lanes, config.columns, config.rows,
+                                                 config.query_block, config.key_block, config.sub_groups});
+}
+
+runtime::Kernel<kernels::AttentionForwardArguments> forward_kernel(Score score, DType dtype,
+                                                                   const kernels::AttentionForwardConfig& config) {
+  return named<kernels::AttentionForwardArguments>(
+      "attention_forward.hpp", "AttentionForwardArguments",
+      "AttentionForward<" + functor_of(score) + ", " + type_text(dtype) + ", " + text(config) + ">", config.lanes,
+      true);
+}
+
+runtime::Kernel<kernels::AttentionBackwardArguments> backward_kernel(const std::string& functor, Score score,
+                                                                     DType dtype,
+                                                                     const kernels::AttentionBackwardConfig& config) {
+  const char* header = functor == "AttentionBackwardHead"      ? "attention_backward_head.hpp"
+                       : functor == "AttentionBackwardPartial" ? "attention_backward_partial.hpp"
+                                                               : "attention_backward_split.hpp";
+  return named<kernels::AttentionBackwardArguments>(
+      header, "AttentionBackwardArguments",
+      functor + "<" + functor_of(score) + ", " + type_text(dtype) + ", " + text(config) + ">", config.lanes, true);
+}
+
+runtime::Kernel<kernels::AttentionBackwardArguments> partial_sum_kernel(
+    DType dtype, const kernels::AttentionBackwardConfig& config) {
+  return named<kernels::AttentionBackwardArguments>(
+      "attention_backward_partial.hpp", "AttentionBackwardArguments",
+      "AttentionBackwardPartialSum<" + type_text(dtype) + ", " + text(config) + ">", config.lanes, false);
+}
+
+runtime::Kernel<kernels::AttentionBackwardRowsArguments> backward_rows_kernel(
+    DType dtype, const kernels::AttentionBackwardRowsConfig& config) {
+  return named<kernels::AttentionBackwardRowsArguments>(
+      "attention_backward_rows.hpp", "AttentionBackwardRowsArguments",
+      "AttentionBackwardRows<" + type_text(dtype) + ", " +
+          config_text("AttentionBackwardRowsConfig", {config.lanes, config.columns, config.rows}) + ">",
+      config.lanes, true);
+}
+
+runtime::Kernel<kernels::AttentionBackwardHeadSumsArguments> head_sums_kernel(
+    const kernels::AttentionBackwardHeadSumsConfig& config) {
+  return named<kernels::AttentionBackwardHeadSumsArguments>(
+      "attention_backward_rows.hpp", "AttentionBackwardHeadSumsArguments",
+      "AttentionBackwardHeadSums<" + config_text("AttentionBackwardHeadSumsConfig", {config.items}) + ">", 0, true);
+}
+
+runtime::Kernel<kernels::HeadNormForwardArguments> head_norm_forward_kernel(DType dtype,
+                                                                            const kernels::HeadNormConfig& config) {
+  return named<kernels::HeadNormForwardArguments>("head_norm.hpp", "HeadNormForwardArguments",
+                                                  "HeadNormForward<" + type_text(dtype) + ", " + text(config) + ">",
+                                                  config.lanes, true);
+}
+
+runtime::Kernel<kernels::HeadNormBackwardArguments> head_norm_backward_kernel(DType dtype,
+                                                                              const kernels::HeadNormConfig& config) {
+  return named<kernels::HeadNormBackwardArguments>("head_norm.hpp", "HeadNormBackwardArguments",
+                                                   "HeadNormBackward<" + type_text(dtype) + ", " + text(config) + ">",
+                                                   config.lanes, true);
+}
+
+runtime::Kernel<kernels::HeadNormParametersArguments> head_norm_parameters_kernel(
+    DType dtype, const kernels::HeadNormConfig& config) {
+  return named<kernels::HeadNormParametersArguments>(
+      "head_norm.hpp", "HeadNormParametersArguments",
+      "HeadNormParameters<" + type_text(dtype) + ", " + text(config) + ">", config.lanes, false);
+}
+
+runtime::Kernel<kernels::HeadNormParameterSumArguments> head_norm_parameter_sum_kernel(
+    const kernels::HeadNormConfig& config) {
+  return named<kernels::HeadNormParameterSumArguments>("head_norm.hpp", "HeadNormParameterSumArguments",
+                                                       "HeadNormParameterSum<" + text(config) + ">", config.lanes,
+                                                       false);
+}
+
+std::vector<runtime::KernelName> attention_variants(const tuning::Table& table) {
+  std::vector<runtime::KernelName> result{head_sums_kernel(head_sums_config(table)),
+                                          head_norm_parameter_sum_kernel(head_norm_config(table))};
+  for (const DType dtype : storage_types) {
+    result.push_back(backward_rows_kernel(dtype, backward_rows_config(table)));
+    result.push_back(head_norm_forward_kernel(dtype, head_norm_config(table)));
+    result.push_back(head_norm_backward_kernel(dtype, head_norm_config(table)));
+    result.push_back(head_norm_parameters_kernel(dtype, head_norm_config(table)));
+    for (const std::int64_t head_size : head_sizes_ahead_of_time)
+      for (const Score score : all_scores) {
+        // Every record that some length leads to: walk up the limits until a record has none.
+        const AttentionCase any{score, dtype, head_size, 1};
+        for (AttentionCase at = any;;) {
+          const tuning::Record& record = forward_record(table, at);
+          result.push_back(forward_kernel(score, dtype, forward_config(record, head_size)));
+          if (record.max_length == 0) break;
+          at.keys = record.max_length + 1;
+        }
+        for (AttentionCase at = any;;) {
+          const tuning::Record& record = backward_record(table, at);
+          const kernels::AttentionBackwardConfig config = backward_config(record, head_size);
+          if (backward_cut(record) == BackwardCut::split) {
+            result.push_back(backward_kernel("AttentionBackwardQueries", score, dtype, config));
+            result.push_back(backward_kernel("AttentionBackwardKeys", score, dtype, config));
+          } else {
+            // Both: a batch with fewer heads than the device has units is cut by key blocks.
+            result.push_back(backward_kernel("AttentionBackwardHead", score, dtype, config));
+            result.push_back(backward_kernel("AttentionBackwardPartial", score, dtype, config));
+            result.push_back(partial_sum_kernel(dtype, config));
+          }
+          if (record.max_length == 0) break;
+          at.keys = record.max_length + 1;
+        }
+      }
+  }
+  return result;
+}
+
+}  // namespace sylvit::nn

@@ -1,0 +1,78 @@
+// Which attention kernels serve a case: the tuning record, the configuration made of it, and the variants' names. Shared
+// by the layer (attention.cpp) and by the list of variants that are compiled ahead of time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <sylvit/attention.hpp>
+#include <sylvit/score.hpp>
+#include <sylvit/tensor.hpp>
+
+#include "kernels/attention_backward_head.hpp"
+#include "kernels/attention_backward_partial.hpp"
+#include "kernels/attention_backward_rows.hpp"
+#include "kernels/attention_backward_split.hpp"
+#include "kernels/attention_forward.hpp"
+#include "kernels/head_norm.hpp"
+#include "runtime/kernel.hpp"
+#include "tuning/table.hpp"
+
+namespace sylvit::nn {
+
+/// How the backward pass is cut into work-groups. The bits of the result do not depend on it.
+enum class BackwardCut { head, split, partial };
+
+/// The head size that kernels are compiled for: the head size itself where they are built at run time, else the next of
+/// a few, so that a library does not hold thirty copies of everything.
+std::int64_t compiled_head_size(std::string_view toolchain, std::int64_t head_size);
+
+struct AttentionCase {
+  Score score;
+  DType dtype;
+  std::int64_t compiled_head_size;
+  std::int64_t keys;
+};
+
+const tuning::Record& forward_record(const tuning::Table& table, const AttentionCase& wanted);
+const tuning::Record& backward_record(const tuning::Table& table, const AttentionCase& wanted);
+
+kernels::AttentionForwardConfig forward_config(const tuning::Record& record, std::int64_t head_size);
+kernels::AttentionBackwardConfig backward_config(const tuning::Record& record, std::int64_t head_size);
+kernels::AttentionBackwardRowsConfig backward_rows_config(const tuning::Table& table);
+kernels::AttentionBackwardHeadSumsConfig head_sums_config(const tuning::Table& table);
+kernels::HeadNormConfig head_norm_config(const tuning::Table& table);
+BackwardCut backward_cut(const tuning::Record& record);
+
+std::string text(const kernels::AttentionForwardConfig& config);
+std::string text(const kernels::AttentionBackwardConfig& config);
+
+runtime::Kernel<kernels::AttentionForwardArguments> forward_kernel(Score score, DType dtype,
+                                                                   const kernels::AttentionForwardConfig& config);
+/// `functor`: AttentionBackwardHead, AttentionBackwardQueries, AttentionBackwardKeys or AttentionBackwardPartial.
+runtime::Kernel<kernels::AttentionBackwardArguments> backward_kernel(const std::string& functor, Score score,
+                                                                     DType dtype,
+                                                                     const kernels::AttentionBackwardConfig& config);
+runtime::Kernel<kernels::AttentionBackwardArguments> partial_sum_kernel(
+    DType dtype, const kernels::AttentionBackwardConfig& config);
+runtime::Kernel<kernels::AttentionBackwardRowsArguments> backward_rows_kernel(
+    DType dtype, const kernels::AttentionBackwardRowsConfig& config);
+runtime::Kernel<kernels::AttentionBackwardHeadSumsArguments> head_sums_kernel(
+    const kernels::AttentionBackwardHeadSumsConfig& config);
+runtime::Kernel<kernels::HeadNormForwardArguments> head_norm_forward_kernel(DType dtype,
+                                                                            const kernels::HeadNormConfig& config);
+runtime::Kernel<kernels::HeadNormBackwardArguments> head_norm_backward_kernel(DType dtype,
+                                                                              const kernels::HeadNormConfig& config);
+runtime::Kernel<kernels::HeadNormParametersArguments> head_norm_parameters_kernel(
+    DType dtype, const kernels::HeadNormConfig& config);
+runtime::Kernel<kernels::HeadNormParameterSumArguments> head_norm_parameter_sum_kernel(
+    const kernels::HeadNormConfig& config);
+
+/// The kernels of both passes over such inputs, for building them together with others.
+std::vector<runtime::KernelName> attention_kernels_for(const Device& device, const AttentionDescription& description,
+                                                       const AttentionInputs& inputs, bool backward);
+
+/// Every attention variant that a table can lead to when compiled ahead of time.
+std::vector<runtime::KernelName> attention_variants(const tuning::Table& table);
+
+}  // namespace sylvit::nn

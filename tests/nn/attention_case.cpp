@@ -1,0 +1,374 @@
+#include "nn/attention_case.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <random>
+
+#include "nn/attention_kernels.hpp"
+
+namespace sylvit::test {
+
+namespace {
+
+std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+float rounded(float value, DType dtype) {
+  if (dtype == DType::bf16) return bf16(value);
+  if (dtype == DType::f16) return f16(value);
+  return value;
+}
+
+AttentionDescription description_of(const AttentionCase& wanted) {
+  return {.score = wanted.score,
+          .alpha = wanted.alpha,
+          .divisor = wanted.divisor,
+          .scale = wanted.scale,
+          .causal = wanted.causal,
+          .qk_norm = wanted.qk_norm};
+}
+
+Shape query_shape(const AttentionCase& c) { return {c.batch, c.heads, c.queries, c.head_size}; }
+Shape key_shape(const AttentionCase& c) { return {c.batch, c.kv_heads, c.keys, c.head_size}; }
+
+/// Device buffers with guard bands around each, which hold a pattern that no kernel may touch.
+class Guarded {
+ public:
+  static constexpr std::size_t guard = 512;  // bytes on each side
+
+  struct Buffer {
+    Memory memory;
+    std::size_t bytes;
+  };
+
+  void* make(std::size_t bytes) {
+    Buffer& buffer = buffers_.emplace_back(Buffer{Memory(device(), bytes + 2 * guard, "a test"), bytes});
+    device().queue().memset(buffer.memory.data(), 0x5a, bytes + 2 * guard);
+    device().wait();
+    return buffer.memory.as<std::byte>() + guard;
+  }
+
+  bool guards_are_intact() const {
+    for (const Buffer& buffer : buffers_) {
+      std::vector<std::byte> bytes(buffer.bytes + 2 * guard);
+      device().queue().memcpy(bytes.data(), buffer.memory.data(), bytes.size());
+      device().wait();
+      for (std::size_t i = 0; i < guard; ++i)
+        if (bytes[i] != std::byte{0x5a} || bytes[bytes.size() - 1 - i] != std::byte{0x5a}) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::deque<Buffer> buffers_;
+};
+
+/// The elements of a view in row-major order, widened.
+std::vector<float> download(const TensorView& view) {
+  std::vector<std::byte> bytes(view.span_bytes());
+  device().queue().memcpy(bytes.data(), view.data(), bytes.size());
+  device().wait();
+  std::vector<float> values;
+  values.reserve(size(view.shape().elements()));
+  const std::size_t rank = view.shape().rank();
+  std::vector<std::int64_t> index(rank, 0);
+  for (std::int64_t n = 0; n < view.shape().elements(); ++n) {
+    std::int64_t offset = 0;
+    for (std::size_t axis = 0; axis < rank; ++axis) offset += index[axis] * view.stride(axis);
+    const std::byte* at = bytes.data() + size(offset) * size_of(view.dtype());
+    if (view.dtype() == DType::f32) {
+      float value = 0;
+      std::memcpy(&value, at, sizeof(value));
+      values.push_back(value);
+    } else {
+      std::uint16_t raw = 0;
+      std::memcpy(&raw, at, sizeof(raw));
+      values.push_back(view.dtype() == DType::bf16 ? static_cast<float>(bf16::from_bits(raw))
+                                                   : static_cast<float>(f16::from_bits(raw)));
+    }
+    for (std::size_t axis = rank; axis-- > 0;) {
+      if (++index[axis] < view.shape()[axis]) break;
+      index[axis] = 0;
+    }
+  }
+  return values;
+}
+
+void upload(const TensorView& view, const std::vector<float>& values) {
+  std::vector<std::byte> bytes(view.span_bytes());
+  device().queue().memcpy(bytes.data(), view.data(), bytes.size());  // what lies between strided rows stays
+  device().wait();
+  const std::size_t rank = view.shape().rank();
+  std::vector<std::int64_t> index(rank, 0);
+  for (const float value : values) {
+    std::int64_t offset = 0;
+    for (std::size_t axis = 0; axis < rank; ++axis) offset += index[axis] * view.stride(axis);
+    std::byte* at = bytes.data() + size(offset) * size_of(view.dtype());
+    if (view.dtype() == DType::f32) {
+      std::memcpy(at, &value, sizeof(value));
+    } else {
+      const std::uint16_t raw = view.dtype() == DType::bf16 ? bf16(value).bits : f16(value).bits;
+      std::memcpy(at, &raw, sizeof(raw));
+    }
+    for (std::size_t axis = rank; axis-- > 0;) {
+      if (++index[axis] < view.shape()[axis]) break;
+      index[axis] = 0;
+    }
+  }
+  device().queue().memcpy(view.data(), bytes.data(), bytes.size());
+  device().wait();
+}
+
+struct Triple {
+  TensorView q, k, v;
+};
+
+/// q, k, v (or their gradients), each in a buffer of its own or as slices of one [B, L, heads of all three, d].
+Triple make_triple(Guarded& memory, const AttentionCase& c) {
+  const std::size_t bytes = size_of(c.dtype);
+  if (!c.packed) {
+    const auto one = [&](const Shape& shape) {
+      return TensorView(memory.make(size(shape.elements()) * bytes), c.dtype, shape);
+    };
+    return {one(query_shape(c)), one(key_shape(c)), one(key_shape(c))};
+  }
+  const std::int64_t all_heads = c.heads + 2 * c.kv_heads;
+  const std::int64_t rows = std::max(c.queries, c.keys);
+  const TensorView all(memory.make(size(c.batch * rows * all_heads * c.head_size) * bytes), c.dtype,
+                       {c.batch, rows, all_heads, c.head_size});
+  const TensorView turned = all.permute({0, 2, 1, 3});
+  return {turned.slice(1, 0, c.heads).slice(2, 0, c.queries), turned.slice(1, c.heads, c.kv_heads).slice(2, 0, c.keys),
+          turned.slice(1, c.heads + c.kv_heads, c.kv_heads).slice(2, 0, c.keys)};
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+}  // namespace
+
+std::string AttentionCase::text() const {
+  return fmt::format("B{} H{}/{} L{}x{} d{} {} {}{}{}{}{}{} alpha {} divisor {} lengths [{}]", batch, heads, kv_heads,
+                     queries, keys, head_size, name_of(score), name_of(dtype), causal ? " causal" : "",
+                     qk_norm ? " qk_norm" : "", head_scale ? " head_scale" : "", head_alpha ? " head_alpha" : "",
+                     packed ? " packed" : "", alpha, divisor, fmt::join(lengths, " "));
+}
+
+bool AttentionResult::operator==(const AttentionResult& other) const {
+  return same_bits(o, other.o) && same_bits(lse, other.lse) && same_bits(dq, other.dq) && same_bits(dk, other.dk) &&
+         same_bits(dv, other.dv) && same_bits(dhead_scale, other.dhead_scale) &&
+         same_bits(dhead_alpha, other.dhead_alpha) && same_bits(dq_weight, other.dq_weight) &&
+         same_bits(dq_bias, other.dq_bias) && same_bits(dk_weight, other.dk_weight) &&
+         same_bits(dk_bias, other.dk_bias);
+}
+
+AttentionData::AttentionData(const AttentionCase& c, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal;
+  const auto random = [&](std::int64_t count, float amplitude, DType dtype, float centre = 0.0F) {
+    std::vector<float> values(size(count));
+    for (float& value : values) value = rounded(centre + amplitude * normal(generator), dtype);
+    return values;
+  };
+  q = random(query_shape(c).elements(), c.amplitude, c.dtype);
+  k = random(key_shape(c).elements(), c.amplitude, c.dtype);
+  v = random(key_shape(c).elements(), 1, c.dtype);
+  grad_o = random(query_shape(c).elements(), 1, c.dtype);
+  if (c.head_scale) head_scale = random(c.heads, 0.3F, DType::f32, 1.0F);
+  if (c.head_alpha) head_alpha = random(c.heads, 0.2F, DType::f32, 0.9F);
+  if (c.qk_norm && c.norm_parameters) {
+    q_weight = random(c.head_size, 0.2F, DType::f32, 1.0F);
+    q_bias = random(c.head_size, 0.2F, DType::f32);
+    k_weight = random(c.head_size, 0.2F, DType::f32, 1.0F);
+    k_bias = random(c.head_size, 0.2F, DType::f32);
+  }
+  // What lies beyond a sequence's length must not matter: let it be the worst there is.
+  for (std::size_t b = 0; b < c.lengths.size(); ++b)
+    for (std::int64_t h = 0; h < c.kv_heads; ++h)
+      for (std::int64_t j = c.lengths[b]; j < c.keys; ++j)
+        for (std::int64_t x = 0; x < c.head_size; ++x) {
+          const std::size_t at = size(((static_cast<std::int64_t>(b) * c.kv_heads + h) * c.keys + j) * c.head_size + x);
+          k[at] = v[at] = std::numeric_limits<float>::quiet_NaN();
+        }
+}
+
+AttentionResult run_attention(const AttentionCase& c, const AttentionData& data) {
+  Guarded memory;
+  const AttentionDescription description = description_of(c);
+  const Triple in = make_triple(memory, c);
+  upload(in.q, data.q);
+  upload(in.k, data.k);
+  upload(in.v, data.v);
+  const auto optional = [&](const std::vector<float>& values) {
+    if (values.empty()) return TensorView();
+    const TensorView view(memory.make(values.size() * sizeof(float)), DType::f32,
+                          {static_cast<std::int64_t>(values.size())});
+    upload(view, values);
+    return view;
+  };
+  AttentionInputs inputs{.q = in.q,
+                         .k = in.k,
+                         .v = in.v,
+                         .head_scale = optional(data.head_scale),
+                         .head_alpha = optional(data.head_alpha),
+                         .q_norm_weight = optional(data.q_weight),
+                         .q_norm_bias = optional(data.q_bias),
+                         .k_norm_weight = optional(data.k_weight),
+                         .k_norm_bias = optional(data.k_bias)};
+  if (!c.lengths.empty()) {
+    inputs.lengths = TensorView(memory.make(c.lengths.size() * 4), DType::i32, {c.batch});
+    device().queue().memcpy(inputs.lengths.data(), c.lengths.data(), c.lengths.size() * 4).wait();
+  }
+  const auto empty_like = [&](const TensorView& view) {
+    return view ? TensorView(memory.make(view.span_bytes()), view.dtype(), view.shape()) : TensorView();
+  };
+  const TensorView o(memory.make(size(query_shape(c).elements()) * size_of(c.dtype)), c.dtype, query_shape(c));
+  const TensorView lse = c.score == Score::softmax
+                             ? TensorView(memory.make(size(c.batch * c.heads * c.queries) * 4), DType::f32,
+                                          {c.batch, c.heads, c.queries})
+                             : TensorView();
+  const TensorView grad_o(memory.make(o.span_bytes()), c.dtype, query_shape(c));
+  upload(grad_o, data.grad_o);
+  const Triple out = make_triple(memory, c);
+  const AttentionGradients gradients{.q = out.q,
+                                     .k = out.k,
+                                     .v = out.v,
+                                     .head_scale = empty_like(inputs.head_scale),
+                                     .head_alpha = empty_like(inputs.head_alpha),
+                                     .q_norm_weight = empty_like(inputs.q_norm_weight),
+                                     .q_norm_bias = empty_like(inputs.q_norm_bias),
+                                     .k_norm_weight = empty_like(inputs.k_norm_weight),
+                                     .k_norm_bias = empty_like(inputs.k_norm_bias)};
+  void* forward_scratch = memory.make(attention_forward_workspace(device(), description, inputs));
+  void* backward_scratch = memory.make(attention_backward_workspace(device(), description, inputs, gradients));
+  attention_forward(device(), description, inputs, o, lse, forward_scratch);
+  attention_backward(device(), description, inputs, o, lse, grad_o, gradients, backward_scratch);
+  device().wait();
+  CHECK(memory.guards_are_intact());
+  CHECK(same_bits(download(in.q), data.q));
+  CHECK(same_bits(download(in.k), data.k));
+  CHECK(same_bits(download(in.v), data.v));
+  CHECK(same_bits(download(grad_o), data.grad_o));
+  const auto read = [](const TensorView& view) { return view ? download(view) : std::vector<float>(); };
+  return {read(o),
+          read(lse),
+          read(gradients.q),
+          read(gradients.k),
+          read(gradients.v),
+          read(gradients.head_scale),
+          read(gradients.head_alpha),
+          read(gradients.q_norm_weight),
+          read(gradients.q_norm_bias),
+          read(gradients.k_norm_weight),
+          read(gradients.k_norm_bias)};
+}
+
+namespace {
+
+std::vector<double> wide(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
+reference::AttentionProblem problem_of(const AttentionCase& c, const AttentionData& data) {
+  reference::AttentionProblem problem;
+  problem.shape = {c.batch, c.heads, c.kv_heads, c.queries, c.keys, c.head_size};
+  problem.score = c.score;
+  problem.alpha = c.alpha;
+  if (c.scale) problem.scale = *c.scale;
+  if (c.divisor > 0) problem.divisor = c.divisor;
+  problem.causal = c.causal;
+  problem.qk_norm = c.qk_norm;
+  problem.q = wide(data.q);
+  problem.k = wide(data.k);
+  problem.v = wide(data.v);
+  problem.lengths.assign(c.lengths.begin(), c.lengths.end());
+  problem.head_multiplier = wide(data.head_scale);
+  problem.head_alpha = wide(data.head_alpha);
+  problem.q_norm = {wide(data.q_weight), wide(data.q_bias)};
+  problem.k_norm = {wide(data.k_weight), wide(data.k_bias)};
+  return problem;
+}
+
+/// Is every number within `bound` of the largest expected one?
+bool close(const std::string& what, const AttentionCase& c, const std::vector<float>& got,
+           const std::vector<double>& expected, double bound) {
+  if (got.size() != expected.size()) {
+    MESSAGE(c.text() << ": " << what << " has " << got.size() << " numbers instead of " << expected.size());
+    return false;
+  }
+  double largest = 0;
+  std::size_t zeros = 0;
+  for (const double value : expected) {
+    largest = std::max(largest, std::isfinite(value) ? std::abs(value) : 0.0);
+    if (value == 0) ++zeros;
+  }
+  bool has_masked = c.causal;
+  for (const std::int32_t length : c.lengths) has_masked = has_masked || length < c.keys;
+  if (largest == 0 || (!has_masked && zeros > expected.size() / 2)) {
+    MESSAGE(c.text() << ": " << what << " is nearly all zero, so the comparison means nothing");
+    return false;
+  }
+  double worst = 0;
+  std::size_t where = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const bool both_infinite = std::isinf(expected[i]) && static_cast<double>(got[i]) == expected[i];
+    const double error = both_infinite ? 0 : std::abs(static_cast<double>(got[i]) - expected[i]) / largest;
+    if (!(error <= worst)) {
+      worst = std::isnan(error) ? HUGE_VAL : error;
+      where = i;
+    }
+  }
+  if (worst <= bound) return true;
+  MESSAGE(c.text() << ": " << what << "[" << where << "] is " << got[where] << " instead of " << expected[where]
+                   << ": error " << worst << " of the largest, bound " << bound);
+  return false;
+}
+
+}  // namespace
+
+bool agrees_with_reference(const AttentionCase& c, const AttentionData& data, const AttentionResult& got) {
+  const reference::AttentionProblem problem = problem_of(c, data);
+  const reference::AttentionOutput forward = reference::attention_forward(problem);
+  const reference::AttentionGradients backward = reference::attention_backward(problem, wide(data.grad_o));
+  // f32 accumulation over the keys, and one rounding (or a few) to the storage type.
+  const double f32 = 6e-8;
+  const double storage = c.dtype == DType::bf16 ? 1.0 / 256 : c.dtype == DType::f16 ? 1.0 / 2048 : f32;
+  const double steps = static_cast<double>(1 + std::max(c.keys, c.queries));
+  const double scores = c.qk_norm ? 4 : 1;  // normed queries and keys are rounded to the storage type once more
+  const double forward_bound = 4 * f32 * steps + 2 * scores * storage;
+  const double backward_bound = 8 * f32 * steps + 4 * scores * storage;
+  const double sum_bound = 8 * f32 * steps + 8 * scores * storage;
+  bool good = close("o", c, got.o, forward.o, forward_bound);
+  if (c.score == Score::softmax) good = close("lse", c, got.lse, forward.log_sum_exp, forward_bound) && good;
+  good = close("dq", c, got.dq, backward.q, backward_bound) && good;
+  good = close("dk", c, got.dk, backward.k, backward_bound) && good;
+  good = close("dv", c, got.dv, backward.v, backward_bound) && good;
+  if (c.head_scale) good = close("dhead_scale", c, got.dhead_scale, backward.head_multiplier, sum_bound) && good;
+  if (c.head_alpha) good = close("dhead_alpha", c, got.dhead_alpha, backward.head_alpha, sum_bound) && good;
+  if (c.qk_norm && c.norm_parameters) {
+    good = close("dq_norm.weight", c, got.dq_weight, backward.q_norm.weight, sum_bound) && good;
+    good = close("dq_norm.bias", c, got.dq_bias, backward.q_norm.bias, sum_bound) && good;
+    good = close("dk_norm.weight", c, got.dk_weight, backward.k_norm.weight, sum_bound) && good;
+    good = close("dk_norm.bias", c, got.dk_bias, backward.k_norm.bias, sum_bound) && good;
+  }
+  return good;
+}
+
+void prepare_attention(const std::vector<AttentionCase>& cases) {
+  std::vector<runtime::KernelName> kernels;
+  for (const AttentionCase& c : cases) {
+    std::byte nothing{};
+    AttentionInputs inputs{.q = TensorView(&nothing, c.dtype, query_shape(c)),
+                           .k = TensorView(&nothing, c.dtype, key_shape(c)),
+                           .v = TensorView(&nothing, c.dtype, key_shape(c))};
+    for (runtime::KernelName& kernel : nn::attention_kernels_for(device(), description_of(c), inputs, true))
+      if (std::ranges::find(kernels, kernel.type, &runtime::KernelName::type) == kernels.end())
+        kernels.push_back(std::move(kernel));
+  }
+  constexpr std::size_t batch = 24;
+  for (std::size_t first = 0; first < kernels.size(); first += batch)
+    runtime::prepare(device(), std::span(kernels).subspan(first, std::min(batch, kernels.size() - first)));
+}
+
+}  // namespace sylvit::test
