@@ -1,6 +1,6 @@
 // Writes the sources that instantiate every kernel variant which this toolchain's tuning tables name.
 //
-//     list_variants acpp|dpcpp <directory> <number of files>
+//     list_variants <directory> <number of files> <backend>…
 #include <charconv>
 #include <exception>
 #include <filesystem>
@@ -49,14 +49,14 @@ void write(const std::filesystem::path& path, const std::string& text) {
 }  // namespace
 
 int main(int count, char** words) try {
+  const std::vector<std::string> arguments(words + 1, words + count);
   int files = 0;
-  const std::string_view number = count == 4 ? words[3] : "";
-  std::from_chars(number.data(), number.data() + number.size(), files);
-  if (files <= 0) throw std::runtime_error("usage: list_variants acpp|dpcpp <directory> <number of files>");
-  const std::filesystem::path directory = words[2];
+  if (arguments.size() >= 3) std::from_chars(words[2], words[2] + arguments[1].size(), files);
+  if (files <= 0) throw std::runtime_error("usage: list_variants <directory> <number of files> <backend>…");
+  const std::filesystem::path directory = arguments[0];
   std::vector<std::vector<KernelName>> parts(static_cast<std::size_t>(files));
   std::size_t next = 0;
-  for (const KernelName& kernel : sylvit::nn::list_variants(std::string(words[1]) + "-"))
+  for (const KernelName& kernel : sylvit::nn::list_variants(std::span(arguments).subspan(2)))
     parts[next++ % parts.size()].push_back(kernel);
   for (int file = 0; file < files; ++file)
     write(directory / ("variants_" + std::to_string(file) + ".cpp"),

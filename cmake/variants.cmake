@@ -1,7 +1,13 @@
 # sylvit_add_variants(<target>): builds and runs the program that lists the kernel variants of this toolchain's tables,
 # and adds the sources it writes to the target. Several files, so that no translation unit grows large.
 function(sylvit_add_variants target)
-  set(count 12)
+  if(SYLVIT_TOOLCHAIN STREQUAL "acpp")
+    set(backends acpp-cpu acpp-cuda acpp-hip)
+  else()
+    set(backends dpcpp-cpu dpcpp-intel-gpu dpcpp-cuda dpcpp-hip)
+  endif()
+  set(SYLVIT_BACKENDS "${backends}" CACHE STRING "The tables in backends/ whose kernel variants are compiled in")
+  set(count 24)
   set(sources ${PROJECT_BINARY_DIR}/variants.cpp)
   math(EXPR last "${count} - 1")
   foreach(i RANGE ${last})
@@ -14,7 +20,7 @@ function(sylvit_add_variants target)
   target_link_libraries(sylvit_list_variants PRIVATE sylvit_sycl sylvit_warnings)
   add_custom_command(
     OUTPUT ${sources}
-    COMMAND sylvit_list_variants ${SYLVIT_TOOLCHAIN} ${PROJECT_BINARY_DIR} ${count}
+    COMMAND sylvit_list_variants ${PROJECT_BINARY_DIR} ${count} ${SYLVIT_BACKENDS}
     DEPENDS sylvit_list_variants
     COMMENT "Listing the kernel variants that backends/ names"
     VERBATIM)

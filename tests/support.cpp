@@ -1,12 +1,11 @@
 #include "support.hpp"
 
-#include <stdlib.h>
-#include <sys/wait.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <stdlib.h>
+#include <sys/wait.h>
 
 #include "nn/basic.hpp"
 
@@ -31,6 +30,13 @@ TemporaryDirectory::~TemporaryDirectory() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }
+
+Setting::Setting(const char* name, const std::string& value) : name_(name) {
+  if (const char* old = std::getenv(name); old != nullptr) old_ = old;
+  setenv(name, value.c_str(), 1);
+}
+
+Setting::~Setting() { old_.empty() ? unsetenv(name_) : setenv(name_, old_.c_str(), 1); }
 
 namespace {
 

@@ -1,15 +1,14 @@
 // What several tests need.
 #pragma once
 
-#include <doctest/doctest.h>
+#include <sylvit/sylvit.hpp>
 
 #include <cstddef>
+#include <doctest/doctest.h>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
-
-#include <sylvit/sylvit.hpp>
 
 namespace sylvit::test {
 
@@ -27,6 +26,19 @@ class TemporaryDirectory {
 
  private:
   std::filesystem::path path_;
+};
+
+/// Sets an environment variable for the length of a test.
+class Setting {
+ public:
+  Setting(const char* name, const std::string& value);
+  ~Setting();
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* name_;
+  std::string old_;
 };
 
 struct CommandResult {

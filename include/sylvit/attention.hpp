@@ -1,38 +1,39 @@
 // Attention, forward and backward, for every score from one description:
 //
 //     s_ij = scale · norm(q_i) · norm(k_j)                   norm: layer norm over d, or nothing
-//     point-wise   o_i = m_h · N^-α_h · Σ_j h(s_ij) v_j      no sum over the weights, nothing saved for the backward pass
-//     softmax      o_i = m_h · Σ_j softmax_j(s_ij) v_j       one number a row saved
+//     point-wise   o_i = m_h · N^-α_h · Σ_j h(s_ij) v_j      no sum over the weights, nothing saved for the backward
+//     pass softmax      o_i = m_h · Σ_j softmax_j(s_ij) v_j       one number a row saved
 //
 // over the keys j that query i sees. All functions return at once: they add work to the device's queue, after the given
-// events, and return the event that ends it. Nothing is allocated; scratch memory comes from the caller, as large as the
-// workspace query says. Results are bitwise repeatable, and those of a sequence do not depend on what else is in the batch.
-// Safe to call from several threads for different outputs and workspaces.
+// events, and return the event that ends it. Nothing is allocated; scratch memory comes from the caller, as large as
+// the workspace query says. Results are bitwise repeatable, and those of a sequence do not depend on what else is in
+// the batch. Safe to call from several threads for different outputs and workspaces.
 #pragma once
+
+#include <sylvit/device.hpp>
+#include <sylvit/score.hpp>
+#include <sylvit/tensor.hpp>
 
 #include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
 
-#include <sylvit/device.hpp>
-#include <sylvit/score.hpp>
-#include <sylvit/tensor.hpp>
-
 namespace sylvit {
 
 struct AttentionDescription {
   Score score = Score::softmax;
-  float alpha = 1.0F;             ///< α in [0, 2]; point-wise scores only
-  float divisor = 0.0F;           ///< N; 0: the number of keys that the query's own sequence has, whatever it is padded to
-  std::optional<float> scale = {};     ///< 1/sqrt(d) when absent
-  bool causal = false;            ///< query i sees keys j <= i only; N stays what it is
-  bool qk_norm = false;           ///< layer norm over d of each query and key
+  float alpha = 1.0F;    ///< α in [0, 2]; point-wise scores only
+  float divisor = 0.0F;  ///< N; 0: the number of keys that the query's own sequence has, whatever it is padded to
+  std::optional<float> scale = {};  ///< 1/sqrt(d) when absent
+  bool causal = false;              ///< query i sees keys j <= i only; N stays what it is
+  bool qk_norm = false;             ///< layer norm over d of each query and key
   float norm_epsilon = 1e-6F;
 };
 
-/// What goes in. q, k, v share one type (f32, bf16, f16); strides are free but for the last axis, which is contiguous, so
-/// all three may be slices of one packed buffer. Optional views are left empty. Everything but q, k, v and lengths is f32.
+/// What goes in. q, k, v share one type (f32, bf16, f16); strides are free but for the last axis, which is contiguous,
+/// so all three may be slices of one packed buffer. Optional views are left empty. Everything but q, k, v and lengths
+/// is f32.
 struct AttentionInputs {
   TensorView q = {};           ///< [B, H, Lq, d]; d a multiple of 8 from 16 to 256
   TensorView k = {};           ///< [B, Hkv, Lk, d]; H a multiple of Hkv
@@ -86,8 +87,8 @@ AttentionPlan attention_forward_plan(const Device& device, const AttentionDescri
 AttentionPlan attention_backward_plan(const Device& device, const AttentionDescription& description,
                                       const AttentionInputs& inputs);
 
-/// Throws Error naming the sequence when a length is negative or above `keys`. (The device's copy is not looked at by the
-/// functions above, which do not wait; kernels clamp it.)
+/// Throws Error naming the sequence when a length is negative or above `keys`. (The device's copy is not looked at by
+/// the functions above, which do not wait; kernels clamp it.)
 void check_lengths(std::span<const std::int32_t> lengths, std::int64_t keys);
 
 }  // namespace sylvit

@@ -19,7 +19,7 @@ class KernelLibrary;
 
 /// What `sylvit devices` shows of a device.
 struct DeviceInfo {
-  int index = -1;       ///< Position in list_devices(); -1 for a queue that the caller brought.
+  int index = -1;  ///< Position in list_devices(); -1 for a queue that the caller brought.
   std::string name;
   std::string vendor;
   std::string backend;    ///< "opencl", "level_zero", "cuda", "hip", "omp"

@@ -2,13 +2,13 @@
 // nothing.
 #pragma once
 
+#include <sylvit/device.hpp>
+#include <sylvit/tensor.hpp>
+
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include <sylvit/device.hpp>
-#include <sylvit/tensor.hpp>
 
 namespace sylvit {
 

@@ -1,6 +1,8 @@
 // Element types, shapes and views: how the library is told where numbers lie in memory. A view owns nothing.
 #pragma once
 
+#include <sylvit/float16.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -8,8 +10,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-
-#include <sylvit/float16.hpp>
 
 namespace sylvit {
 

@@ -1,10 +1,10 @@
 // oneMKL's GEMM on SYCL queues. Present under the DPC++ toolchains where CMake found oneMKL (SYLVIT_ONEMKL).
 #pragma once
 
+#include <sylvit/device.hpp>
+
 #include <cstdint>
 #include <span>
-
-#include <sylvit/device.hpp>
 
 namespace sylvit::blas {
 

@@ -1,8 +1,8 @@
 #include "cli/attention_options.hpp"
 
-#include <fmt/core.h>
-
 #include <sylvit/error.hpp>
+
+#include <fmt/core.h>
 
 namespace sylvit::cli {
 

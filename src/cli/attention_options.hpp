@@ -1,12 +1,11 @@
 // The options that say which attention is meant, shared by run and bench.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <sylvit/attention.hpp>
 
+#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
-
-#include <sylvit/attention.hpp>
 
 namespace sylvit::cli {
 

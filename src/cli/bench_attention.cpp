@@ -1,15 +1,14 @@
 // sylvit bench attention: how fast, and how near to what the device can do.
-#include <fmt/core.h>
+#include <sylvit/attention.hpp>
+#include <sylvit/error.hpp>
+#include <sylvit/memory.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <random>
-
-#include <sylvit/attention.hpp>
-#include <sylvit/error.hpp>
-#include <sylvit/memory.hpp>
 
 #include "blas/onemkl.hpp"
 #include "cli/attention_options.hpp"
@@ -100,17 +99,14 @@ Result measure(const Device& device, const Options& options) {
   const bool backward = options.pass != "forward";
   const Shape shape(options.shape);
   Tensors tensors(device);
-  const AttentionInputs inputs{.q = tensors.random(dtype, shape),
-                               .k = tensors.random(dtype, shape),
-                               .v = tensors.random(dtype, shape)};
+  const AttentionInputs inputs{
+      .q = tensors.random(dtype, shape), .k = tensors.random(dtype, shape), .v = tensors.random(dtype, shape)};
   const TensorView o = tensors.empty(dtype, shape);
   const bool softmax = description.score == Score::softmax;
-  const TensorView lse =
-      softmax ? tensors.empty(DType::f32, Shape{shape[0], shape[1], shape[2]}) : TensorView();
+  const TensorView lse = softmax ? tensors.empty(DType::f32, Shape{shape[0], shape[1], shape[2]}) : TensorView();
   const TensorView o_gradient = tensors.random(dtype, shape);
-  const AttentionGradients gradients{.q = tensors.empty(dtype, shape),
-                                     .k = tensors.empty(dtype, shape),
-                                     .v = tensors.empty(dtype, shape)};
+  const AttentionGradients gradients{
+      .q = tensors.empty(dtype, shape), .k = tensors.empty(dtype, shape), .v = tensors.empty(dtype, shape)};
   attention_prepare(device, description, inputs, backward);
   const std::size_t forward_bytes = attention_forward_workspace(device, description, inputs);
   const std::size_t backward_bytes =

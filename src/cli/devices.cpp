@@ -1,13 +1,12 @@
 // sylvit devices [--json]: what there is, and what of it works.
-#include <fmt/core.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
 #include <sylvit/device.hpp>
 #include <sylvit/error.hpp>
 #include <sylvit/memory.hpp>
+
+#include <algorithm>
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "runtime/platform.hpp"

@@ -1,10 +1,9 @@
 // The program: reads the command line, runs one subcommand, and turns every failure into one sentence and an exit code:
 // 0 done, 1 it failed, 2 the command line was wrong.
-#include <fmt/core.h>
+#include <sylvit/version.hpp>
 
 #include <exception>
-
-#include <sylvit/version.hpp>
+#include <fmt/core.h>
 
 #include "cli/commands.hpp"
 

@@ -1,13 +1,12 @@
 // sylvit run attention: one attention from a safetensors file to another.
-#include <fmt/core.h>
+#include <sylvit/attention.hpp>
+#include <sylvit/error.hpp>
+#include <sylvit/memory.hpp>
 
 #include <algorithm>
 #include <array>
 #include <deque>
-
-#include <sylvit/attention.hpp>
-#include <sylvit/error.hpp>
-#include <sylvit/memory.hpp>
+#include <fmt/core.h>
 
 #include "cli/attention_options.hpp"
 #include "cli/commands.hpp"
@@ -111,13 +110,12 @@ HostInputs read_inputs(const io::SafetensorsFile& file, const Options& options, 
   if (options.backward) inputs.grad_o = read_floats(file, "grad_o", dtype);
   const bool norm = options.attention.qk_norm;
   const bool softmax = options.attention.score == "softmax";
-  const std::array optional = {
-      std::tuple{"head_scale", &inputs.head_scale, true, ""},
-      std::tuple{"head_alpha", &inputs.head_alpha, !softmax, "softmax has no alpha"},
-      std::tuple{"q_norm.weight", &inputs.q_norm_weight, norm, "--qk-norm is not given"},
-      std::tuple{"q_norm.bias", &inputs.q_norm_bias, norm, "--qk-norm is not given"},
-      std::tuple{"k_norm.weight", &inputs.k_norm_weight, norm, "--qk-norm is not given"},
-      std::tuple{"k_norm.bias", &inputs.k_norm_bias, norm, "--qk-norm is not given"}};
+  const std::array optional = {std::tuple{"head_scale", &inputs.head_scale, true, ""},
+                               std::tuple{"head_alpha", &inputs.head_alpha, !softmax, "softmax has no alpha"},
+                               std::tuple{"q_norm.weight", &inputs.q_norm_weight, norm, "--qk-norm is not given"},
+                               std::tuple{"q_norm.bias", &inputs.q_norm_bias, norm, "--qk-norm is not given"},
+                               std::tuple{"k_norm.weight", &inputs.k_norm_weight, norm, "--qk-norm is not given"},
+                               std::tuple{"k_norm.bias", &inputs.k_norm_bias, norm, "--qk-norm is not given"}};
   for (const auto& [name, tensor, used, reason] : optional) {
     if (file.find(name) == nullptr) continue;
     if (used)

@@ -1,15 +1,14 @@
-// sylvit self-check [--device D]: runs the basic kernels on every usable device (or one) and compares their results with
-// the fp64 reference.
-#include <fmt/core.h>
+// sylvit self-check [--device D]: runs the basic kernels on every usable device (or one) and compares their results
+// with the fp64 reference.
+#include <sylvit/device.hpp>
+#include <sylvit/error.hpp>
+#include <sylvit/memory.hpp>
 
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <fmt/core.h>
 #include <numeric>
-
-#include <sylvit/device.hpp>
-#include <sylvit/error.hpp>
-#include <sylvit/memory.hpp>
 
 #include "cli/commands.hpp"
 #include "nn/basic.hpp"
@@ -93,8 +92,7 @@ class SelfCheck {
   void check(const std::string& what, double bound, Work&& work) {
     const auto start = std::chrono::steady_clock::now();
     const double error = work();
-    const double ms =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     const bool good = error <= bound;
     fmt::print("  {:<14} {:<6} error {:.1e}, bound {:.0e}, {:.1f} ms\n", what, good ? "ok" : "WRONG", error, bound, ms);
     good_ = good_ && good;

@@ -4,8 +4,8 @@
 //     g = dy · weight                                      dx = r · (g - mean(g) - x̂ · mean(g · x̂))
 //     dweight = Σ dy · x̂,  dbias = Σ dy                    over all rows of all heads and sequences
 //
-// A work-group of `lanes` work-items takes `lanes` rows at a time. A lane adds up every lanes-th channel of each of these
-// rows; the partial sums turn in local memory, and each lane adds those of one row:
+// A work-group of `lanes` work-items takes `lanes` rows at a time. A lane adds up every lanes-th channel of each of
+// these rows; the partial sums turn in local memory, and each lane adds those of one row:
 //
 //                channels →
 //      rows  | 0 1 … | 0 1 … |                   partial[row][lane]
@@ -141,8 +141,8 @@ struct HeadNormBackwardArguments {
   const void* in;
   const void* out_gradient;
   void* in_gradient;
-  const float* weight;   ///< null: 1
-  float* statistics;     ///< [batch, heads, length, 2]: mean and r of each row, for HeadNormParameters
+  const float* weight;          ///< null: 1
+  float* statistics;            ///< [batch, heads, length, 2]: mean and r of each row, for HeadNormParameters
   const std::int32_t* lengths;  ///< Rows of each sequence; null: all. Rows beyond get zeros, whatever they hold.
   AttentionStrides in_strides;
   AttentionStrides out_gradient_strides;
@@ -216,7 +216,7 @@ struct HeadNormParametersArguments {
   const void* out_gradient;
   const float* statistics;
   const std::int32_t* lengths;  ///< As in the backward pass.
-  float* partial;  ///< [batch, heads, 2, head_size]: this head's share of dweight and dbias
+  float* partial;               ///< [batch, heads, 2, head_size]: this head's share of dweight and dbias
   AttentionStrides in_strides;
   AttentionStrides out_gradient_strides;
   int heads;

@@ -3,8 +3,8 @@
 //     out[r] = Σ_c in[r, c]          in: [rows, columns], row r starting at in + r * row_stride; out: f32
 //
 // One work-group owns a row. Work-item w adds columns w, w + work_items, w + 2 work_items, … in that order; the partial
-// sums meet in local memory and are added pair-wise. The order depends on the number of columns alone, so a row's sum has
-// the same bits whatever else is in the batch and however often it is computed.
+// sums meet in local memory and are added pair-wise. The order depends on the number of columns alone, so a row's sum
+// has the same bits whatever else is in the batch and however often it is computed.
 //
 //     row r:    | 0 1 2 … w-1 | 0 1 2 … w-1 | 0 1 …          columns, by owning work-item
 //     local:      p0 p1 p2 … pw-1      then p[i] += p[i + w/2], p[i] += p[i + w/4], …, p[0]

@@ -59,9 +59,12 @@ Plan make_plan(const Device& device, const AttentionDescription& description, co
             nn::forward_config(forward_record, head_size),
             nn::backward_config(backward_record, head_size),
             nn::backward_cut(backward_record)};
-  // A head a work-group leaves units idle when there are few heads. The bits do not depend on the cut, so the batch may.
+  // A head a work-group leaves units idle when there are few heads. The bits do not depend on the cut, so the batch may
+  // decide. Only where any kernel can be built: ahead of time, the record's own cut is the one that is compiled in. And
+  // only for few key blocks, since each has a dQ of its own.
+  constexpr std::size_t most_partials = 8;
   if (plan.cut == BackwardCut::head && sizes.batch * sizes.kv_heads < device.info().compute_units &&
-      plan.key_blocks() > 1)
+      plan.key_blocks() > 1 && plan.key_blocks() <= most_partials && device.info().toolchain == "rtc")
     plan.cut = BackwardCut::partial;
   return plan;
 }

@@ -1,10 +1,10 @@
 #include "nn/attention_checks.hpp"
 
+#include <sylvit/error.hpp>
+
 #include <cmath>
 #include <limits>
 #include <vector>
-
-#include <sylvit/error.hpp>
 
 namespace sylvit {
 

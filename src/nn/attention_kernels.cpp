@@ -12,7 +12,7 @@ namespace sylvit::nn {
 namespace {
 
 /// Head sizes that libraries compiled ahead of time hold; one in between uses the next, with zeros behind it.
-constexpr std::array<std::int64_t, 5> head_sizes_ahead_of_time = {32, 64, 96, 128, 256};
+constexpr std::array<std::int64_t, 4> head_sizes_ahead_of_time = {32, 64, 128, 256};
 
 std::string_view class_of(Score score) { return score == Score::softmax ? "softmax" : "pointwise"; }
 
@@ -224,14 +224,15 @@ std::vector<runtime::KernelName> attention_variants(const tuning::Table& table) 
         for (AttentionCase at = any;;) {
           const tuning::Record& record = backward_record(table, at);
           const kernels::AttentionBackwardConfig config = backward_config(record, head_size);
-          if (backward_cut(record) == BackwardCut::split) {
+          const BackwardCut cut = backward_cut(record);
+          if (cut == BackwardCut::partial) {
+            result.push_back(backward_kernel("AttentionBackwardPartial", score, dtype, config));
+            result.push_back(partial_sum_kernel(dtype, config));
+          } else if (cut == BackwardCut::split) {
             result.push_back(backward_kernel("AttentionBackwardQueries", score, dtype, config));
             result.push_back(backward_kernel("AttentionBackwardKeys", score, dtype, config));
           } else {
-            // Both: a batch with fewer heads than the device has units is cut by key blocks.
             result.push_back(backward_kernel("AttentionBackwardHead", score, dtype, config));
-            result.push_back(backward_kernel("AttentionBackwardPartial", score, dtype, config));
-            result.push_back(partial_sum_kernel(dtype, config));
           }
           if (record.max_length == 0) break;
           at.keys = record.max_length + 1;

@@ -1,8 +1,8 @@
 #include "nn/basic.hpp"
 
-#include <string>
-
 #include <sylvit/error.hpp>
+
+#include <string>
 
 #include "nn/variants.hpp"
 
@@ -30,33 +30,31 @@ std::size_t groups_for(std::int64_t count, std::int64_t each) {
 
 }  // namespace
 
-void prepare_basic(const Device& device) {
-  runtime::prepare(device, basic_variants(tuning::table_for(device.info())));
-}
+void prepare_basic(const Device& device) { runtime::prepare(device, basic_variants(tuning::table_for(device.info()))); }
 
 sycl::event fill(const Device& device, const TensorView& out, float value, Events after) {
   require(out.is_dense() && is_storage(out.dtype()), "fill", "a dense f32, bf16 or f16 tensor", out, out);
   const auto config = elementwise_config(record_for(device, "elementwise", out.dtype()));
   const std::int64_t count = out.shape().elements();
-  return launch(device, fill_kernel(out.dtype(), config),
-                {.groups = {1, 1, groups_for(count, config.run())},
-                 .work_items = static_cast<std::size_t>(config.work_items)},
-                {.out = out.data(), .count = count, .value = value}, after);
+  return launch(
+      device, fill_kernel(out.dtype(), config),
+      {.groups = {1, 1, groups_for(count, config.run())}, .work_items = static_cast<std::size_t>(config.work_items)},
+      {.out = out.data(), .count = count, .value = value}, after);
 }
 
 sycl::event convert(const Device& device, const TensorView& in, const TensorView& out, Events after) {
-  require(in.shape() == out.shape() && in.is_dense() && out.is_dense() && is_storage(in.dtype()) &&
-              is_storage(out.dtype()),
-          "convert", "two dense f32, bf16 or f16 tensors of one shape", in, out);
+  require(
+      in.shape() == out.shape() && in.is_dense() && out.is_dense() && is_storage(in.dtype()) && is_storage(out.dtype()),
+      "convert", "two dense f32, bf16 or f16 tensors of one shape", in, out);
   require(!in.overlaps(out), "convert", "two tensors that do not overlap", in, out);
   if (in.dtype() == out.dtype())
     return device.queue().memcpy(out.data(), in.data(), in.span_bytes(), {after.begin(), after.end()});
   const auto config = elementwise_config(record_for(device, "elementwise", in.dtype()));
   const std::int64_t count = in.shape().elements();
-  return launch(device, convert_kernel(in.dtype(), out.dtype(), config),
-                {.groups = {1, 1, groups_for(count, config.run())},
-                 .work_items = static_cast<std::size_t>(config.work_items)},
-                {.in = in.data(), .out = out.data(), .count = count}, after);
+  return launch(
+      device, convert_kernel(in.dtype(), out.dtype(), config),
+      {.groups = {1, 1, groups_for(count, config.run())}, .work_items = static_cast<std::size_t>(config.work_items)},
+      {.in = in.data(), .out = out.data(), .count = count}, after);
 }
 
 sycl::event reduce_rows(const Device& device, const TensorView& in, const TensorView& out, Events after) {
@@ -83,18 +81,17 @@ sycl::event transpose(const Device& device, const TensorView& in, const TensorVi
           "transpose", "[rows, columns] and [columns, rows] of one type with contiguous rows", in, out);
   require(!in.overlaps(out), "transpose", "two tensors that do not overlap", in, out);
   const auto config = transpose_config(record_for(device, "transpose", in.dtype()));
-  return launch(
-      device, transpose_kernel(in.dtype(), config),
-      {.groups = {1, groups_for(in.extent(0), config.tile), groups_for(in.extent(1), config.tile)},
-       .work_items = static_cast<std::size_t>(config.work_items()),
-       .local_floats = static_cast<std::size_t>(config.local_floats())},
-      {.in = in.data(),
-       .out = out.data(),
-       .rows = in.extent(0),
-       .columns = in.extent(1),
-       .in_stride = in.stride(0),
-       .out_stride = out.stride(0)},
-      after);
+  return launch(device, transpose_kernel(in.dtype(), config),
+                {.groups = {1, groups_for(in.extent(0), config.tile), groups_for(in.extent(1), config.tile)},
+                 .work_items = static_cast<std::size_t>(config.work_items()),
+                 .local_floats = static_cast<std::size_t>(config.local_floats())},
+                {.in = in.data(),
+                 .out = out.data(),
+                 .rows = in.extent(0),
+                 .columns = in.extent(1),
+                 .in_stride = in.stride(0),
+                 .out_stride = out.stride(0)},
+                after);
 }
 
 }  // namespace sylvit::nn

@@ -2,10 +2,10 @@
 // given ones.
 #pragma once
 
-#include <span>
-
 #include <sylvit/device.hpp>
 #include <sylvit/tensor.hpp>
+
+#include <span>
 
 namespace sylvit::nn {
 
@@ -20,8 +20,8 @@ sycl::event fill(const Device& device, const TensorView& out, float value, Event
 /// out = in, rounded to out's type (f32, bf16, f16; both dense, of the same shape).
 sycl::event convert(const Device& device, const TensorView& in, const TensorView& out, Events after = {});
 
-/// out[r] = Σ_c in[r, c]; in: [rows, columns] with contiguous rows, out: dense f32 [rows]. The order of addition depends
-/// on the number of columns alone.
+/// out[r] = Σ_c in[r, c]; in: [rows, columns] with contiguous rows, out: dense f32 [rows]. The order of addition
+/// depends on the number of columns alone.
 sycl::event reduce_rows(const Device& device, const TensorView& in, const TensorView& out, Events after = {});
 
 /// out[c, r] = in[r, c]; both with contiguous rows.

@@ -1,11 +1,11 @@
 #include "nn/variants.hpp"
 
+#include <sylvit/error.hpp>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <set>
-
-#include <sylvit/error.hpp>
 
 #include "nn/attention_kernels.hpp"
 
@@ -60,11 +60,11 @@ runtime::Kernel<kernels::ReduceRowsArguments> reduce_rows_kernel(DType dtype, co
 }
 
 runtime::Kernel<kernels::TransposeArguments> transpose_kernel(DType dtype, const kernels::TransposeConfig& config) {
-  return {
-      {.header = "transpose.hpp",
-       .arguments = "TransposeArguments",
-       .type = "Transpose<" + type_text(dtype) + ", " + config_text("TransposeConfig", {config.tile, config.rows}) + ">",
-       .local_memory = true}};
+  return {{.header = "transpose.hpp",
+           .arguments = "TransposeArguments",
+           .type = "Transpose<" + type_text(dtype) + ", " + config_text("TransposeConfig", {config.tile, config.rows}) +
+                   ">",
+           .local_memory = true}};
 }
 
 std::vector<runtime::KernelName> basic_variants(const tuning::Table& table) {
@@ -85,11 +85,11 @@ std::vector<runtime::KernelName> basic_variants(const tuning::Table& table) {
   return result;
 }
 
-std::vector<runtime::KernelName> list_variants(std::string_view backend_prefix) {
+std::vector<runtime::KernelName> list_variants(std::span<const std::string> backends) {
   std::vector<runtime::KernelName> result{
       {.header = "probe.hpp", .arguments = "ProbeArguments", .type = "Probe", .local_memory = true}};
   for (const tuning::Table& table : tuning::embedded())
-    if (table.name().starts_with(backend_prefix)) {
+    if (std::ranges::find(backends, table.name().substr(0, table.name().find('/'))) != backends.end()) {
       std::ranges::copy(basic_variants(table), std::back_inserter(result));
       std::ranges::copy(attention_variants(table), std::back_inserter(result));
     }

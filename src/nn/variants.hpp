@@ -1,12 +1,14 @@
-// How a kernel variant is named, and which variants there are. The ahead-of-time toolchains compile exactly the list that
-// list_variants() gives for their backends; the names are made by the same functions that the layers call.
+// How a kernel variant is named, and which variants there are. The ahead-of-time toolchains compile exactly the list
+// that list_variants() gives for their backends; the names are made by the same functions that the layers call.
 #pragma once
 
+#include <sylvit/error.hpp>
+
 #include <array>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
-
-#include <sylvit/error.hpp>
 
 #include "kernels/elementwise.hpp"
 #include "kernels/reduce.hpp"
@@ -45,7 +47,7 @@ runtime::Kernel<kernels::TransposeArguments> transpose_kernel(DType dtype, const
 /// The variants of nn/basic that a table names.
 std::vector<runtime::KernelName> basic_variants(const tuning::Table& table);
 
-/// Every variant that the embedded tables of these backends name ("acpp-" for all of AdaptiveCpp's), each once.
-std::vector<runtime::KernelName> list_variants(std::string_view backend_prefix);
+/// Every variant that the embedded tables of these backends ("acpp-cpu") name, each once.
+std::vector<runtime::KernelName> list_variants(std::span<const std::string> backends);
 
 }  // namespace sylvit::nn

@@ -20,8 +20,7 @@ const Variants& all_variants() {
 
 class AheadOfTimeLibrary final : public KernelLibrary {
  public:
-  AheadOfTimeLibrary(const sycl::queue& queue, const DeviceInfo& device)
-      : queue_(queue), device_(device) {}
+  AheadOfTimeLibrary(const sycl::queue& queue, const DeviceInfo& device) : queue_(queue), device_(device) {}
 
   void prepare(std::span<const KernelName> kernels) override {
     for (const KernelName& kernel : kernels) find(kernel);
@@ -57,8 +56,7 @@ class AheadOfTimeLibrary final : public KernelLibrary {
 
 }  // namespace
 
-std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, const DeviceInfo& device,
-                                                   Warn /*warn*/) {
+std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, const DeviceInfo& device, Warn /*warn*/) {
   return std::make_unique<AheadOfTimeLibrary>(queue, device);
 }
 

@@ -1,3 +1,7 @@
+#include <sylvit/device.hpp>
+#include <sylvit/error.hpp>
+#include <sylvit/memory.hpp>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -7,10 +11,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-
-#include <sylvit/device.hpp>
-#include <sylvit/error.hpp>
-#include <sylvit/memory.hpp>
 
 #include "kernels/probe.hpp"
 #include "runtime/host_cpu.hpp"
@@ -56,7 +56,9 @@ DeviceInfo describe(const sycl::device& device) {
   info.type = device.is_gpu() ? "gpu" : device.is_cpu() ? "cpu" : "accelerator";
   // AdaptiveCpp's host device calls its memory unlimited: there it is the machine's.
   const std::size_t host_memory = runtime::host_memory_bytes();
-  const auto limited = [&](std::size_t bytes) { return device.is_cpu() && host_memory > 0 ? std::min(bytes, host_memory) : bytes; };
+  const auto limited = [&](std::size_t bytes) {
+    return device.is_cpu() && host_memory > 0 ? std::min(bytes, host_memory) : bytes;
+  };
   info.memory_bytes = limited(device.get_info<sycl::info::device::global_mem_size>());
   info.max_allocation_bytes = limited(device.get_info<sycl::info::device::max_mem_alloc_size>());
   info.compute_units = static_cast<int>(device.get_info<sycl::info::device::max_compute_units>());

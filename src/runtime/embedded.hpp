@@ -1,5 +1,5 @@
-// Files of the source tree that are part of the library, so that an installed program needs no source tree. CMake writes
-// the definitions (cmake/embed.cmake).
+// Files of the source tree that are part of the library, so that an installed program needs no source tree. CMake
+// writes the definitions (cmake/embed.cmake).
 #pragma once
 
 #include <span>

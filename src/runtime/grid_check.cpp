@@ -1,8 +1,8 @@
 #include "runtime/grid_check.hpp"
 
-#include <algorithm>
-
 #include <sylvit/error.hpp>
+
+#include <algorithm>
 
 namespace sylvit::runtime {
 
@@ -26,9 +26,9 @@ void check_sub_group(const DeviceInfo& device, const KernelName& kernel) {
   if (wanted == 0 || std::ranges::find(device.sub_group_sizes, wanted) != device.sub_group_sizes.end()) return;
   std::string sizes;
   for (const int size : device.sub_group_sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-  throw Error("the kernel " + kernel.type + " wants sub-groups of " + std::to_string(wanted) +
-                  ", and the device has " + sizes,
-              "choose another tuning record", device.name);
+  throw Error(
+      "the kernel " + kernel.type + " wants sub-groups of " + std::to_string(wanted) + ", and the device has " + sizes,
+      "choose another tuning record", device.name);
 }
 
 }  // namespace sylvit::runtime

@@ -1,8 +1,7 @@
 #include "runtime/host_cpu.hpp"
 
-#include <unistd.h>
-
 #include <fstream>
+#include <unistd.h>
 
 #include "runtime/kernel_cache.hpp"
 

@@ -6,7 +6,8 @@
 
 namespace sylvit::runtime {
 
-/// The same for two machines whose CPUs have the same model and features (from /proc/cpuinfo; empty where there is none).
+/// The same for two machines whose CPUs have the same model and features (from /proc/cpuinfo; empty where there is
+/// none).
 const std::string& host_cpu_fingerprint();
 
 /// Its memory.

@@ -4,12 +4,12 @@
 // knows which.
 #pragma once
 
+#include <sylvit/device.hpp>
+
 #include <cstddef>
 #include <span>
 #include <string>
 #include <type_traits>
-
-#include <sylvit/device.hpp>
 
 namespace sylvit::runtime {
 

@@ -1,7 +1,5 @@
 #include "runtime/kernel_cache.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -12,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <unistd.h>
 
 namespace sylvit::runtime {
 

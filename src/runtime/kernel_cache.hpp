@@ -19,8 +19,8 @@ std::string fingerprint(std::string_view text);
 
 class KernelCache {
  public:
-  /// SYLVIT_CACHE_DIR, else $XDG_CACHE_HOME/sylvit/kernels, else ~/.cache/sylvit/kernels; empty (no cache) when there is
-  /// no home directory either. SYLVIT_CACHE_LIMIT_MB bounds it, 256 by default, 0 keeps nothing on disk.
+  /// SYLVIT_CACHE_DIR, else $XDG_CACHE_HOME/sylvit/kernels, else ~/.cache/sylvit/kernels; empty (no cache) when there
+  /// is no home directory either. SYLVIT_CACHE_LIMIT_MB bounds it, 256 by default, 0 keeps nothing on disk.
   static KernelCache from_environment(std::function<void(std::string_view)> warn);
 
   KernelCache(std::filesystem::path directory, std::uintmax_t limit_bytes, std::function<void(std::string_view)> warn);

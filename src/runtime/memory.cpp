@@ -1,9 +1,9 @@
+#include <sylvit/error.hpp>
+#include <sylvit/memory.hpp>
+
 #include <array>
 #include <cstdio>
 #include <utility>
-
-#include <sylvit/error.hpp>
-#include <sylvit/memory.hpp>
 
 #include "runtime/translate.hpp"
 
@@ -36,9 +36,12 @@ Memory::Memory(const Device& device, std::size_t bytes, std::string_view purpose
   const sycl::queue& queue = device.queue();
   data_ = runtime::translated("allocating memory", info.name, [&]() -> void* {
     switch (kind) {
-      case MemoryKind::device: return sycl::malloc_device(asked, queue);
-      case MemoryKind::host: return sycl::malloc_host(asked, queue);
-      case MemoryKind::shared: return sycl::malloc_shared(asked, queue);
+      case MemoryKind::device:
+        return sycl::malloc_device(asked, queue);
+      case MemoryKind::host:
+        return sycl::malloc_host(asked, queue);
+      case MemoryKind::shared:
+        return sycl::malloc_shared(asked, queue);
     }
     return nullptr;
   });
@@ -69,7 +72,8 @@ void* Arena::take(std::size_t bytes) {
   // Compared before rounding up, so that a huge request cannot wrap around.
   if (bytes > capacity() - used_)
     throw Error("the arena for " + purpose_ + " was planned for " + std::to_string(capacity()) + " bytes, of which " +
-                std::to_string(capacity() - used_) + " are left, and " + std::to_string(bytes) + " more were asked for");
+                std::to_string(capacity() - used_) + " are left, and " + std::to_string(bytes) +
+                " more were asked for");
   void* result = memory_.as<std::byte>() + used_;
   used_ += padded(bytes);
   if (used_ > peak_) peak_ = used_;

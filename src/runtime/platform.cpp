@@ -3,9 +3,8 @@
 #include <cstdlib>
 
 #if defined(SYLVIT_TOOLCHAIN_RTC)
-#include <link.h>
-
 #include <filesystem>
+#include <link.h>
 #endif
 
 namespace sylvit::runtime {
@@ -14,11 +13,16 @@ namespace sylvit::runtime {
 
 std::string backend_name(const sycl::device& device) {
   switch (device.get_backend()) {
-    case sycl::backend::cuda: return "cuda";
-    case sycl::backend::hip: return "hip";
-    case sycl::backend::level_zero: return "level_zero";
-    case sycl::backend::ocl: return "opencl";
-    case sycl::backend::omp: return "omp";
+    case sycl::backend::cuda:
+      return "cuda";
+    case sycl::backend::hip:
+      return "hip";
+    case sycl::backend::level_zero:
+      return "level_zero";
+    case sycl::backend::ocl:
+      return "opencl";
+    case sycl::backend::omp:
+      return "omp";
   }
   return "unknown";
 }
@@ -33,11 +37,16 @@ std::string no_device_advice() { return "see what 'acpp-info' lists, and install
 
 std::string backend_name(const sycl::device& device) {
   switch (device.get_backend()) {
-    case sycl::backend::opencl: return "opencl";
-    case sycl::backend::ext_oneapi_level_zero: return "level_zero";
-    case sycl::backend::ext_oneapi_cuda: return "cuda";
-    case sycl::backend::ext_oneapi_hip: return "hip";
-    default: return "unknown";
+    case sycl::backend::opencl:
+      return "opencl";
+    case sycl::backend::ext_oneapi_level_zero:
+      return "level_zero";
+    case sycl::backend::ext_oneapi_cuda:
+      return "cuda";
+    case sycl::backend::ext_oneapi_hip:
+      return "hip";
+    default:
+      return "unknown";
   }
 }
 

@@ -2,15 +2,15 @@
 // embedded in this library.
 //
 //     names -> one generated source -> (disk cache, else the compiler) -> kernel bundle -> sycl::kernel by type text
+#include <sylvit/error.hpp>
+#include <sylvit/version.hpp>
+
 #include <algorithm>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <sstream>
 #include <unordered_map>
-
-#include <sylvit/error.hpp>
-#include <sylvit/version.hpp>
 
 #include "runtime/embedded.hpp"
 #include "runtime/grid_check.hpp"
@@ -29,8 +29,8 @@ std::string entry_name(const KernelName& kernel) {
   return "sylvit_" + fingerprint(kernel.type + "/" + std::to_string(kernel.sub_group_size));
 }
 
-/// A batch of kernels as one source. The entries are plain functions over plain arguments: parameters of class templates
-/// crash the compiler.
+/// A batch of kernels as one source. The entries are plain functions over plain arguments: parameters of class
+/// templates crash the compiler.
 std::string source_of(std::span<const KernelName> kernels) {
   std::set<std::string> headers;
   bool local_memory = false;
@@ -62,8 +62,8 @@ std::string source_of(std::span<const KernelName> kernels) {
 /// Where the compiler is told that the embedded headers lie: a place that no real file can hide.
 constexpr const char* header_root = "/sylvit-embedded";
 
-/// Contraction is off by default, and fused multiply-add is half the speed of everything here. Nothing that changes what
-/// happens to NaN and infinity.
+/// Contraction is off by default, and fused multiply-add is half the speed of everything here. Nothing that changes
+/// what happens to NaN and infinity.
 const std::vector<std::string>& build_options() {
   static const std::vector<std::string> options{"-O3", "-std=c++20", "-ffp-contract=fast",
                                                 std::string("-I") + header_root};
@@ -91,9 +91,7 @@ std::string essence(const std::string& log) {
 class RunTimeLibrary final : public KernelLibrary {
  public:
   RunTimeLibrary(const sycl::queue& queue, const DeviceInfo& device, Warn warn)
-      : queue_(queue),
-        device_(device),
-        cache_(KernelCache::from_environment(std::move(warn))) {}
+      : queue_(queue), device_(device), cache_(KernelCache::from_environment(std::move(warn))) {}
 
   void prepare(std::span<const KernelName> kernels) override {
     const std::scoped_lock lock(mutex_);
@@ -204,8 +202,7 @@ class RunTimeLibrary final : public KernelLibrary {
 
 }  // namespace
 
-std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, const DeviceInfo& device,
-                                                   Warn warn) {
+std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, const DeviceInfo& device, Warn warn) {
   return std::make_unique<RunTimeLibrary>(queue, device, std::move(warn));
 }
 

@@ -1,41 +1,55 @@
+#include <sylvit/error.hpp>
+#include <sylvit/tensor.hpp>
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
 #include <vector>
-
-#include <sylvit/error.hpp>
-#include <sylvit/tensor.hpp>
 
 namespace sylvit {
 
 std::size_t size_of(DType type) noexcept {
   switch (type) {
     case DType::f64:
-    case DType::i64: return 8;
+    case DType::i64:
+      return 8;
     case DType::f32:
-    case DType::i32: return 4;
+    case DType::i32:
+      return 4;
     case DType::bf16:
     case DType::f16:
-    case DType::i16: return 2;
+    case DType::i16:
+      return 2;
     case DType::i8:
     case DType::u8:
-    case DType::boolean: return 1;
+    case DType::boolean:
+      return 1;
   }
   return 0;
 }
 
 std::string_view name_of(DType type) noexcept {
   switch (type) {
-    case DType::f64: return "f64";
-    case DType::f32: return "f32";
-    case DType::bf16: return "bf16";
-    case DType::f16: return "f16";
-    case DType::i64: return "i64";
-    case DType::i32: return "i32";
-    case DType::i16: return "i16";
-    case DType::i8: return "i8";
-    case DType::u8: return "u8";
-    case DType::boolean: return "bool";
+    case DType::f64:
+      return "f64";
+    case DType::f32:
+      return "f32";
+    case DType::bf16:
+      return "bf16";
+    case DType::f16:
+      return "f16";
+    case DType::i64:
+      return "i64";
+    case DType::i32:
+      return "i32";
+    case DType::i16:
+      return "i16";
+    case DType::i8:
+      return "i8";
+    case DType::u8:
+      return "u8";
+    case DType::boolean:
+      return "bool";
   }
   return "?";
 }

@@ -20,8 +20,10 @@ std::string advice_for(std::string_view message) {
   if (has("OUT_OF_RESOURCES") || has("OUT_OF_HOST_MEMORY") || has("OUT_OF_DEVICE_MEMORY"))
     return "use a smaller batch or a device with more memory";
   if (has("INVALID_BINARY"))
-    return "this driver does not accept the code that the compiler makes for it; choose another device (sylvit devices)";
-  if (has("DEVICE_LOST")) return "the driver reset the device; run again, and check the system's log if it happens again";
+    return "this driver does not accept the code that the compiler makes for it; choose another device (sylvit "
+           "devices)";
+  if (has("DEVICE_LOST"))
+    return "the driver reset the device; run again, and check the system's log if it happens again";
   return {};
 }
 

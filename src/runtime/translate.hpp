@@ -1,11 +1,11 @@
 // Turns the exceptions of SYCL and oneMKL into sylvit::Error.
 #pragma once
 
+#include <sylvit/error.hpp>
+
 #include <exception>
 #include <string>
 #include <string_view>
-
-#include <sylvit/error.hpp>
 
 namespace sylvit::runtime {
 

@@ -1,10 +1,11 @@
 #include "tuning/table.hpp"
 
+#include <sylvit/error.hpp>
+
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
-
-#include <sylvit/error.hpp>
 
 #include "runtime/embedded.hpp"
 
@@ -93,6 +94,13 @@ std::span<const Table> embedded() {
 }
 
 const Table& table_for(const DeviceInfo& device) {
+  if (const char* forced = std::getenv("SYLVIT_TUNING_TABLE"); forced != nullptr && *forced != '\0') {
+    const auto table = std::ranges::find(embedded(), forced, &Table::name);
+    if (table != embedded().end()) return *table;
+    std::string names;
+    for (const Table& known : embedded()) names += (names.empty() ? "" : ", ") + known.name();
+    throw Error("SYLVIT_TUNING_TABLE='" + std::string(forced) + "' is not a tuning table", "the tables are: " + names);
+  }
   const bool adaptive = device.toolchain == "acpp";
   std::string backend = adaptive ? "acpp-" : "dpcpp-";
   if (device.backend == "cuda" || device.backend == "hip")

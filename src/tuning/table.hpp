@@ -2,15 +2,15 @@
 // from the copies embedded in the library. Records stand most specific first, and the first that fits a case is used.
 #pragma once
 
+#include <sylvit/device.hpp>
+#include <sylvit/tensor.hpp>
+
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <sylvit/device.hpp>
-#include <sylvit/tensor.hpp>
 
 namespace sylvit::tuning {
 
@@ -25,8 +25,8 @@ struct Case {
 
 struct Record {
   std::string kernel;
-  std::vector<DType> dtypes;    ///< empty: any
-  std::string score_class;      ///< empty: any
+  std::vector<DType> dtypes;       ///< empty: any
+  std::string score_class;         ///< empty: any
   std::int64_t max_head_size = 0;  ///< 0: any; else the record fits head sizes up to this
   std::int64_t max_length = 0;     ///< 0: any; else the record fits lengths up to this
   std::map<std::string, int, std::less<>> numbers;
@@ -56,7 +56,8 @@ class Table {
 /// The tables that are embedded in the library, parsed once.
 std::span<const Table> embedded();
 
-/// The table that serves a device, by its toolchain, backend and type.
+/// The table that serves a device, by its toolchain, backend and type. SYLVIT_TUNING_TABLE names another, to see what a
+/// table made for one device does on another.
 const Table& table_for(const DeviceInfo& device);
 
 }  // namespace sylvit::tuning

@@ -1,11 +1,10 @@
 #include "nn/attention_case.hpp"
 
-#include <fmt/core.h>
-#include <fmt/ranges.h>
-
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <random>
 
 #include "nn/attention_kernels.hpp"
@@ -226,10 +225,9 @@ AttentionResult run_attention(const AttentionCase& c, const AttentionData& data)
     return view ? TensorView(memory.make(view.span_bytes()), view.dtype(), view.shape()) : TensorView();
   };
   const TensorView o(memory.make(size(query_shape(c).elements()) * size_of(c.dtype)), c.dtype, query_shape(c));
-  const TensorView lse = c.score == Score::softmax
-                             ? TensorView(memory.make(size(c.batch * c.heads * c.queries) * 4), DType::f32,
-                                          {c.batch, c.heads, c.queries})
-                             : TensorView();
+  const TensorView lse = c.score == Score::softmax ? TensorView(memory.make(size(c.batch * c.heads * c.queries) * 4),
+                                                                DType::f32, {c.batch, c.heads, c.queries})
+                                                   : TensorView();
   const TensorView grad_o(memory.make(o.span_bytes()), c.dtype, query_shape(c));
   upload(grad_o, data.grad_o);
   const Triple out = make_triple(memory, c);
@@ -298,8 +296,8 @@ class Comparison {
  public:
   explicit Comparison(const AttentionCase& c) : case_(c) {}
 
-  /// Is every number within `bound` of the largest expected one? Where 16-bit rounding of the normed queries and keys can
-  /// carry a score over a kink, single gradients jump: there the bound is on the mean square.
+  /// Is every number within `bound` of the largest expected one? Where 16-bit rounding of the normed queries and keys
+  /// can carry a score over a kink, single gradients jump: there the bound is on the mean square.
   void close(const std::string& what, const std::vector<float>& got, const std::vector<double>& expected,
              double bound) {
     if (got.size() != expected.size())
@@ -386,8 +384,8 @@ bool agrees_with_reference(const AttentionCase& c, const AttentionData& data, co
       // A bias of the keys moves all scores of a row alike, which softmax does not see: the gradient is 0, and only
       // rounding is left, to be judged beside the gradient of the other bias.
       std::vector<double> shifted(backward.k_norm.bias);
-      const double size = std::abs(*std::ranges::max_element(
-          backward.q_norm.bias, {}, [](double value) { return std::abs(value); }));
+      const double size =
+          std::abs(*std::ranges::max_element(backward.q_norm.bias, {}, [](double value) { return std::abs(value); }));
       std::vector<float> moved(got.dk_bias);
       for (double& value : shifted) value += size;
       for (float& value : moved) value += static_cast<float>(size);

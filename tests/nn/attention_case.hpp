@@ -1,11 +1,11 @@
 // One attention problem, computed on the device and by the fp64 reference, and the comparison of the two.
 #pragma once
 
+#include <sylvit/attention.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <sylvit/attention.hpp>
 
 #include "reference/attention.hpp"
 #include "support.hpp"

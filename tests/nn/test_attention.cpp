@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "nn/attention_case.hpp"
+#include "tuning/table.hpp"
 
 using namespace sylvit;
 using sylvit::test::AttentionCase;
@@ -56,7 +57,8 @@ TEST_SUITE("nn/attention") {
     for (const Score score : {Score::relu, Score::softmax}) {
       for (const std::int64_t length : {1, 2, 7, 15, 16, 17, 49, 64, 95, 96, 97, 196, 197, 205, 257, 785}) {
         cases.push_back({.batch = 1, .queries = length, .keys = length, .score = score});
-        cases.push_back({.batch = 1, .heads = 1, .kv_heads = 1, .queries = 5, .keys = length, .score = score, .causal = true});
+        cases.push_back(
+            {.batch = 1, .heads = 1, .kv_heads = 1, .queries = 5, .keys = length, .score = score, .causal = true});
         cases.push_back({.batch = 1, .heads = 1, .kv_heads = 1, .queries = length, .keys = 5, .score = score});
       }
       cases.push_back({.batch = 1, .heads = 1, .kv_heads = 1, .queries = 300, .keys = 1100, .score = score});
@@ -72,7 +74,8 @@ TEST_SUITE("nn/attention") {
       for (const Score score : {Score::relu, Score::softmax})
         for (const DType dtype : {DType::f32, DType::bf16}) {
           if (dtype == DType::bf16 && head_size % 16 == 0 && head_size != 80) continue;
-          cases.push_back({.batch = 1, .queries = 45, .keys = 131, .head_size = head_size, .score = score, .dtype = dtype});
+          cases.push_back(
+              {.batch = 1, .queries = 45, .keys = 131, .head_size = head_size, .score = score, .dtype = dtype});
         }
     check_all(cases);
   }
@@ -91,6 +94,43 @@ TEST_SUITE("nn/attention") {
                {.score = Score::relu6, .scale = 2.0F},
                {.qk_norm = true, .norm_parameters = false},
                {.score = Score::softmax, .qk_norm = true, .head_scale = true, .packed = true}});
+  }
+
+  TEST_CASE("every record of the tables, also of those made for other devices") {
+    // Under the run-time toolchain any table's tiles can be built for this device; ahead of time only its own are
+    // there.
+    for (const tuning::Table& table : tuning::embedded()) {
+      if (device().info().toolchain != "rtc" && table.name() != tuning::table_for(device().info()).name()) continue;
+      std::vector<AttentionCase> cases;
+      for (const tuning::Record& record : table.records()) {
+        if (!record.kernel.starts_with("attention_")) continue;
+        const std::int64_t head_size = record.max_head_size > 0 ? record.max_head_size : 256;
+        const std::int64_t keys = record.max_length > 0 ? record.max_length : 1100;
+        for (const Score score : {Score::relu, Score::softmax}) {
+          if (!record.score_class.empty() && (record.score_class == "softmax") != (score == Score::softmax)) continue;
+          cases.push_back({.batch = 1,
+                           .heads = 2,
+                           .kv_heads = 1,
+                           .queries = 37,
+                           .keys = keys,
+                           .head_size = head_size,
+                           .score = score,
+                           .head_scale = true});
+        }
+        cases.push_back({.batch = 1,
+                         .queries = 70,
+                         .keys = 53,
+                         .head_size = head_size,
+                         .score = Score::gelu,
+                         .dtype = DType::bf16,
+                         .causal = true,
+                         .qk_norm = true});
+      }
+      CHECK(!cases.empty());
+      const test::Setting setting("SYLVIT_TUNING_TABLE", table.name());
+      CAPTURE(table.name());
+      check_all(cases);
+    }
   }
 
   TEST_CASE("a row without a key gives zeros, and so do its gradients") {
@@ -154,9 +194,8 @@ TEST_SUITE("nn/attention") {
             one.k = part(data.k);
             one.v = part(data.v);
             one.grad_o = part(data.grad_o);
-            const AttentionResult expected{part(all.o),  part(all.lse), part(all.dq), part(all.dk), part(all.dv),
-                                           {},           {},            {},           {},           {},
-                                           {}};
+            const AttentionResult expected{
+                part(all.o), part(all.lse), part(all.dq), part(all.dk), part(all.dv), {}, {}, {}, {}, {}, {}};
             CAPTURE(alone.text());
             CHECK(run_attention(alone, one) == expected);
           }
@@ -204,9 +243,11 @@ TEST_SUITE("nn/attention") {
     auto* at = memory.as<float>();
     const auto view = [&](std::initializer_list<std::int64_t> shape, std::int64_t offset = 0,
                           DType dtype = DType::f32) { return TensorView(at + offset, dtype, Shape(shape)); };
-    const AttentionInputs good{.q = view({1, 2, 8, 16}), .k = view({1, 2, 9, 16}, 1000), .v = view({1, 2, 9, 16}, 2000)};
+    const AttentionInputs good{
+        .q = view({1, 2, 8, 16}), .k = view({1, 2, 9, 16}, 1000), .v = view({1, 2, 9, 16}, 2000)};
     const TensorView o = view({1, 2, 8, 16}, 3000);
-    const auto forward = [&](const AttentionInputs& inputs, const AttentionDescription& description = {.score = Score::relu},
+    const auto forward = [&](const AttentionInputs& inputs,
+                             const AttentionDescription& description = {.score = Score::relu},
                              const std::optional<TensorView>& out = {}) {
       attention_forward(device(), description, inputs, out ? *out : o, {}, nullptr);
     };
@@ -217,29 +258,50 @@ TEST_SUITE("nn/attention") {
       change(inputs);
       return inputs;
     };
-    check_error([&] { forward(with([&](auto& i) { i.q = view({2, 8, 16}); })); }, {"q is f32 [2, 8, 16]", "[B, H, Lq, d]"});
-    check_error([&] { forward(with([&](auto& i) { i.v = view({1, 2, 8, 16}, 2000); })); },
+    check_error([&] { forward(with([&](auto& i) {
+                        i.q = view({2, 8, 16});
+                      })); },
+                {"q is f32 [2, 8, 16]", "[B, H, Lq, d]"});
+    check_error([&] { forward(with([&](auto& i) {
+                        i.v = view({1, 2, 8, 16}, 2000);
+                      })); },
                 {"v is f32 [1, 2, 8, 16]", "[1, 2, 9, 16]"});
-    check_error([&] { forward(with([&](auto& i) { i.k = view({1, 2, 9, 16}, 1000, DType::bf16); })); },
+    check_error([&] { forward(with([&](auto& i) {
+                        i.k = view({1, 2, 9, 16}, 1000, DType::bf16);
+                      })); },
                 {"k is bf16", "f32 [1, 2, 9, 16]"});
     check_error([&] { forward(with([&](auto& i) { i.q = view({1, 3, 8, 16}); })); }, {"3 heads", "2 heads"});
     for (const std::int64_t d : {8, 20, 264})
-      check_error([&] { forward({.q = view({1, 1, 2, d}), .k = view({1, 1, 2, d}, 1000), .v = view({1, 1, 2, d}, 2000)}); },
-                  {"head size " + std::to_string(d), "16 to 256"});
+      check_error(
+          [&] {
+            forward({.q = view({1, 1, 2, d}), .k = view({1, 1, 2, d}, 1000), .v = view({1, 1, 2, d}, 2000)});
+          },
+          {"head size " + std::to_string(d), "16 to 256"});
     check_error([&] { forward(with([&](auto& i) { i.lengths = view({2}, 9000, DType::i32); })); },
                 {"lengths is i32 [2]", "[1]"});
     check_error([&] { forward(with([&](auto& i) { i.head_scale = view({3}, 9000); })); }, {"head_scale", "[3]", "[2]"});
-    check_error([&] { forward(with([&](auto& i) { i.q_norm_weight = view({16}, 9000); })); }, {"q_norm.weight", "switched off"});
+    check_error([&] { forward(with([&](auto& i) { i.q_norm_weight = view({16}, 9000); })); },
+                {"q_norm.weight", "switched off"});
     check_error([&] { forward(with([&](auto& i) { i.head_alpha = view({2}, 9000); }), {.score = Score::softmax}); },
                 {"head_alpha", "softmax"});
     check_error([&] { forward(good, {.score = Score::relu, .alpha = std::nanf("")}); }, {"alpha", "finite"});
     check_error([&] { forward(good, {.score = Score::relu, .alpha = 2.5F}); }, {"alpha", "2.5", "[0, 2]"});
     check_error([&] { forward(good, {.score = Score::relu, .divisor = -3}); }, {"divisor", "-3"});
-    check_error([&] { forward(good, {.score = Score::relu}, view({1, 2, 8, 16}, 100)); }, {"o is written and overlaps q"});
-    check_error([&] { forward(good, {.score = Score::relu}, TensorView(at + 3000, DType::f32, {1, 2, 8, 16}, {256, 128, 8, 1})); },
-                {"o", "share memory"});
-    check_error([&] { forward(good, {.score = Score::relu}, TensorView(at + 3000, DType::f32, {1, 2, 8, 16}, {512, 256, 32, 2})); },
-                {"o has stride 2", "contiguous"});
+    check_error(
+        [&] {
+          forward(good, {.score = Score::relu}, view({1, 2, 8, 16}, 100));
+        },
+        {"o is written and overlaps q"});
+    check_error(
+        [&] {
+          forward(good, {.score = Score::relu}, TensorView(at + 3000, DType::f32, {1, 2, 8, 16}, {256, 128, 8, 1}));
+        },
+        {"o", "share memory"});
+    check_error(
+        [&] {
+          forward(good, {.score = Score::relu}, TensorView(at + 3000, DType::f32, {1, 2, 8, 16}, {512, 256, 32, 2}));
+        },
+        {"o has stride 2", "contiguous"});
     const std::vector<std::int32_t> negative{3, -1};
     check_error([&] { check_lengths(negative, 9); }, {"lengths[1] is -1", "Lk = 9"});
     const std::vector<std::int32_t> long_one{10};
@@ -248,11 +310,14 @@ TEST_SUITE("nn/attention") {
         .q = view({1, 2, 8, 16}, 4000), .k = view({1, 2, 9, 16}, 5000), .v = view({1, 2, 9, 16}, 5100)};
     check_error(
         [&] {
-          attention_backward(device(), {.score = Score::relu}, good, {}, {}, view({1, 2, 8, 16}, 7000), gradients, nullptr);
+          attention_backward(device(), {.score = Score::relu}, good, {}, {}, view({1, 2, 8, 16}, 7000), gradients,
+                             nullptr);
         },
         {"dk and dv", "overlap"});
     check_error(
-        [&] { attention_backward(device(), {}, good, {}, {}, view({1, 2, 8, 16}, 7000), gradients, nullptr); },
+        [&] {
+          attention_backward(device(), {}, good, {}, {}, view({1, 2, 8, 16}, 7000), gradients, nullptr);
+        },
         {"softmax needs"});
   }
 }

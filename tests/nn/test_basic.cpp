@@ -1,8 +1,7 @@
-#include "nn/basic.hpp"
-
 #include <cmath>
 #include <cstring>
 
+#include "nn/basic.hpp"
 #include "reference/basic.hpp"
 #include "support.hpp"
 
@@ -80,14 +79,16 @@ TEST_SUITE("nn/basic") {
       std::vector<double> part;
       for (int r = 0; r < rows; ++r)
         for (int c = 0; c < columns; ++c)
-          part.push_back(static_cast<double>(static_cast<float>(values[static_cast<std::size_t>(r * (columns + 3) + c + 1)])));
+          part.push_back(
+              static_cast<double>(static_cast<float>(values[static_cast<std::size_t>(r * (columns + 3) + c + 1)])));
       const auto expected =
           reference::transpose(part, static_cast<std::size_t>(rows), static_cast<std::size_t>(columns));
       int wrong = 0;
       for (int c = 0; c < columns; ++c)
         for (int r = -1; r <= rows; ++r) {
           const double want = r < 0 || r == rows ? 99.0 : expected[static_cast<std::size_t>(c * rows + r)];
-          if (static_cast<double>(static_cast<float>(got[static_cast<std::size_t>(c * (rows + 2) + r + 1)])) != want) ++wrong;
+          if (static_cast<double>(static_cast<float>(got[static_cast<std::size_t>(c * (rows + 2) + r + 1)])) != want)
+            ++wrong;
         }
       CHECK(wrong == 0);
     }
@@ -121,10 +122,16 @@ TEST_SUITE("nn/basic") {
     const TensorView matrix(memory.data(), DType::f32, {8, 16});
     const TensorView other(memory.as<float>() + 512, DType::f32, {8, 16});
     check_error([&] { nn::transpose(device(), matrix, other); }, {"transpose", "[8, 16]"});
-    check_error([&] { nn::convert(device(), matrix, TensorView(memory.data(), DType::bf16, {16, 8})); },
-                {"convert", "f32 [8, 16]", "bf16 [16, 8]"});
-    check_error([&] { nn::convert(device(), matrix, TensorView(memory.as<float>() + 1, DType::bf16, {8, 16})); },
-                {"overlap"});
+    check_error(
+        [&] {
+          nn::convert(device(), matrix, TensorView(memory.data(), DType::bf16, {16, 8}));
+        },
+        {"convert", "f32 [8, 16]", "bf16 [16, 8]"});
+    check_error(
+        [&] {
+          nn::convert(device(), matrix, TensorView(memory.as<float>() + 1, DType::bf16, {8, 16}));
+        },
+        {"overlap"});
     check_error([&] { nn::reduce_rows(device(), matrix, TensorView(memory.data(), DType::f32, {9})); },
                 {"reduce_rows", "[8, 16]", "[9]"});
     check_error([&] { nn::fill(device(), TensorView(memory.data(), DType::i64, {4}), 1); }, {"fill", "i64"});

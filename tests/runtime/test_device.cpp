@@ -6,26 +6,7 @@
 
 using namespace sylvit;
 using sylvit::test::check_error;
-
-namespace {
-
-/// Sets an environment variable for the length of a test.
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) {
-    if (const char* old = std::getenv(name); old != nullptr) old_ = old;
-    setenv(name, value, 1);
-  }
-  ~Setting() { old_.empty() ? unsetenv(name_) : setenv(name_, old_.c_str(), 1); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-
- private:
-  const char* name_;
-  std::string old_;
-};
-
-}  // namespace
+using sylvit::test::Setting;
 
 TEST_SUITE("runtime/device") {
   TEST_CASE("devices are listed with what is known of them, and at least one works") {
@@ -51,8 +32,8 @@ TEST_SUITE("runtime/device") {
     const std::string index = std::to_string(first.index);
     std::string part = first.name.substr(0, 4);
     std::ranges::transform(part, part.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    for (const std::string& selector : {index, first.name, part, first.backend, first.type,
-                                        first.backend + ":" + first.type}) {
+    for (const std::string& selector :
+         {index, first.name, part, first.backend, first.type, first.backend + ":" + first.type}) {
       CAPTURE(selector);
       const Device device = Device::open(selector);
       CHECK(device.info().usable);
@@ -97,9 +78,8 @@ TEST_SUITE("runtime/device") {
 #if !defined(SYLVIT_TOOLCHAIN_ACPP)
   TEST_CASE("what fails asynchronously reaches the caller, once") {
     const Device device = Device::open();
-    device.queue().submit([](sycl::handler& handler) {
-      handler.host_task([] { throw std::runtime_error("the host task broke"); });
-    });
+    device.queue().submit(
+        [](sycl::handler& handler) { handler.host_task([] { throw std::runtime_error("the host task broke"); }); });
     check_error([&] { device.wait(); }, {"the host task broke", device.name()});
     device.wait();
   }

@@ -33,7 +33,8 @@ std::vector<T> all_patterns() {
   return values;
 }
 
-/// f32 numbers that are hard to round: every value of T, the midpoints between neighbours, and the f32 just beside them.
+/// f32 numbers that are hard to round: every value of T, the midpoints between neighbours, and the f32 just beside
+/// them.
 template <class T>
 std::vector<float> hard_to_round() {
   std::vector<float> numbers;
@@ -58,8 +59,8 @@ std::vector<float> hard_to_round() {
   return numbers;
 }
 
-/// Is this the nearest value of T, ties to the even one? Checked against both neighbours. `step_to_infinity` is where the
-/// value after the largest finite one would lie, which decides when to round to infinity.
+/// Is this the nearest value of T, ties to the even one? Checked against both neighbours. `step_to_infinity` is where
+/// the value after the largest finite one would lie, which decides when to round to infinity.
 template <class T>
 bool is_nearest(float number, T rounded, double step_to_infinity) {
   if (std::isnan(number)) return std::isnan(meaning(rounded)) && std::signbit(number) == ((rounded.bits & 0x8000) != 0);
@@ -72,7 +73,8 @@ bool is_nearest(float number, T rounded, double step_to_infinity) {
   const int bits = rounded.bits & 0x7fff;
   if (std::isnan(meaning(rounded))) return false;
   const bool is_infinite = std::isinf(meaning(rounded));
-  const double distance = is_infinite ? std::max(0.0, value_of(bits) - magnitude) : std::abs(magnitude - value_of(bits));
+  const double distance =
+      is_infinite ? std::max(0.0, value_of(bits) - magnitude) : std::abs(magnitude - value_of(bits));
   const auto beats = [&](double other) { return distance < other || (distance == other && bits % 2 == 0); };
   const bool lower = bits == 0 || beats(magnitude - value_of(bits - 1));
   const bool upper = is_infinite || beats(value_of(bits + 1) - magnitude);
@@ -85,8 +87,8 @@ void check_widening(const std::vector<float>& widened) {
   for (unsigned i = 0; i < 65536; ++i) {
     const double expected = meaning(T::from_bits(static_cast<std::uint16_t>(i)));
     const double got = widened[i];
-    const bool right = std::isnan(expected) ? std::isnan(got)
-                                            : got == expected && std::signbit(got) == std::signbit(expected);
+    const bool right =
+        std::isnan(expected) ? std::isnan(got) : got == expected && std::signbit(got) == std::signbit(expected);
     if (!right) ++wrong;
   }
   CHECK(wrong == 0);

@@ -1,11 +1,9 @@
-#include "runtime/kernel_cache.hpp"
-
-#include <sys/resource.h>
-
 #include <csignal>
 #include <fstream>
+#include <sys/resource.h>
 #include <thread>
 
+#include "runtime/kernel_cache.hpp"
 #include "support.hpp"
 
 using namespace sylvit;

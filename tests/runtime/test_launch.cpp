@@ -78,7 +78,8 @@ TEST_SUITE("runtime/launch") {
     };
     const Error memory = translated(std::runtime_error("backend failed: UR_RESULT_ERROR_OUT_OF_RESOURCES\nmore"));
     CHECK(std::string(memory.what()) ==
-          "multiplying failed: backend failed: UR_RESULT_ERROR_OUT_OF_RESOURCES (on the device); use a smaller batch or a "
+          "multiplying failed: backend failed: UR_RESULT_ERROR_OUT_OF_RESOURCES (on the device); use a smaller batch "
+          "or a "
           "device with more memory");
     CHECK(translated(std::bad_alloc()).failure() == "multiplying failed: the host is out of memory");
     CHECK(translated(42).failure() == "multiplying failed for an unknown reason");

@@ -33,8 +33,11 @@ TEST_SUITE("runtime/tensor") {
     check_error([&] { TensorView(data, DType::f32, {2, 3}, {3, -1}); }, {"negative stride -1", "axis 1"});
     check_error([&] { TensorView(nullptr, DType::f32, {2, 3}); }, {"null pointer"});
     CHECK_FALSE(TensorView(nullptr, DType::f32, {0, 3}));
-    check_error([&] { TensorView(data, DType::f32, {3, 3}, {std::numeric_limits<std::int64_t>::max() / 2, 1}); },
-                {"64 bits"});
+    check_error(
+        [&] {
+          TensorView(data, DType::f32, {3, 3}, {std::numeric_limits<std::int64_t>::max() / 2, 1});
+        },
+        {"64 bits"});
   }
 
   TEST_CASE("slices and permutations name the same elements") {

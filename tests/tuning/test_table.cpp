@@ -1,9 +1,8 @@
-#include "tuning/table.hpp"
-
 #include <algorithm>
 
 #include "nn/variants.hpp"
 #include "support.hpp"
+#include "tuning/table.hpp"
 
 using namespace sylvit;
 using sylvit::test::check_error;
@@ -56,6 +55,15 @@ TEST_SUITE("tuning/table") {
       {"kernel": "reduce_rows", "numbers": {"work_items": 48}, "origin": "a guess"}]})");
     check_error([&] { nn::transpose_config(table.records()[0]); }, {"transpose", "a guess"});
     check_error([&] { nn::reduce_rows_config(table.records()[1]); }, {"reduce_rows"});
+  }
+
+  TEST_CASE("another table can be asked for by name") {
+    {
+      const test::Setting setting("SYLVIT_TUNING_TABLE", "acpp-hip/default");
+      CHECK(tuning::table_for(test::device().info()).name() == "acpp-hip/default");
+    }
+    const test::Setting setting("SYLVIT_TUNING_TABLE", "no/such");
+    check_error([] { tuning::table_for(test::device().info()); }, {"'no/such'", "dpcpp-cpu/default"});
   }
 
   TEST_CASE("a device gets the table of its toolchain and backend") {

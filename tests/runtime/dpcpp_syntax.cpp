@@ -1,0 +1,22 @@
+// No DPC++ compiler driver comes with the wheels, so the dpcpp toolchain cannot be run in CI. Its sources are compiled
+// here as host code instead (with SYLVIT_TOOLCHAIN_DPCPP and the same SYCL headers): names, types and signatures are
+// checked, device code is not.
+#include "kernels/attention_backward_head.hpp"
+#include "kernels/attention_forward.hpp"
+#include "kernels/probe.hpp"
+#include "kernels/transpose.hpp"
+#include "runtime/ahead_of_time.hpp"
+
+namespace sylvit::runtime {
+
+void add_all_variants(Variants& variants) {
+  using namespace kernels;
+  variants["Probe"] = launch_variant<Probe, 0, true>;
+  variants["Transpose"] = launch_variant<Transpose<bf16, TransposeConfig{16, 4}>, 8, true>;
+  variants["Forward"] =
+      launch_variant<AttentionForward<Relu, float, AttentionForwardConfig{64, 8, 2, 6, 96, 4, 1, 0}>, 8, true>;
+  variants["Backward"] =
+      launch_variant<AttentionBackwardHead<Softmax, f16, AttentionBackwardConfig{64, 8, 2, 6, 48, 112, 1}>, 8, true>;
+}
+
+}  // namespace sylvit::runtime
