@@ -1,13 +1,13 @@
 // The public attention functions: check, look up the tile numbers, lay out the workspace, launch.
 #include <sylvit/attention.hpp>
+#include <sylvit/memory.hpp>
 
 #include <array>
 #include <cmath>
 
-#include <sylvit/memory.hpp>
-
 #include "nn/attention_checks.hpp"
 #include "nn/attention_kernels.hpp"
+#include "nn/attention_linear.hpp"
 
 namespace sylvit {
 
@@ -35,6 +35,10 @@ struct Plan {
   kernels::AttentionForwardConfig forward;
   kernels::AttentionBackwardConfig backward;
   BackwardCut cut;
+  bool linear_forward;
+  bool linear_backward;
+  const tuning::Record* linear_record;  // null where neither pass is linear
+  kernels::AttentionLinearConfig linear;
 
   float scale() const {
     return description.scale ? *description.scale : 1.0F / std::sqrt(static_cast<float>(sizes.head_size));
@@ -58,7 +62,15 @@ Plan make_plan(const Device& device, const AttentionDescription& description, co
             backward_record,
             nn::forward_config(forward_record, head_size),
             nn::backward_config(backward_record, head_size),
-            nn::backward_cut(backward_record)};
+            nn::backward_cut(backward_record),
+            nn::linear_forward_wanted(description, sizes),
+            nn::linear_backward_wanted(description, sizes),
+            nullptr,
+            {}};
+  if (plan.linear_forward || plan.linear_backward) {
+    plan.linear_record = &nn::linear_record(table, wanted);
+    plan.linear = nn::linear_config(*plan.linear_record, head_size);
+  }
   // A head a work-group leaves units idle when there are few heads. The bits do not depend on the cut, so the batch may
   // decide. Only where any kernel can be built: ahead of time, the record's own cut is the one that is compiled in. And
   // only for few key blocks, since each has a dQ of its own.
@@ -103,6 +115,18 @@ struct Normed {
         k(workspace.take(plan.description.qk_norm, plan.sizes.dtype, inputs.k.shape())) {}
 };
 
+/// What the forward pass keeps between its kernels.
+struct ForwardMemory {
+  Normed normed;
+  float* matrices = nullptr;  // of the linear pass
+
+  ForwardMemory(const Plan& plan, const AttentionInputs& inputs, Workspace& workspace)
+      : normed(plan, inputs, workspace) {
+    if (plan.linear_forward)
+      matrices = workspace.take<float>(size(nn::linear_forward_floats(plan.sizes, plan.linear)) * sizeof(float));
+  }
+};
+
 /// What the backward pass keeps between its kernels.
 struct BackwardMemory {
   Normed normed;
@@ -130,7 +154,9 @@ struct BackwardMemory {
     }
     if (plan.description.score == Score::softmax) delta = floats(plan.query_rows());
     if (gradients.head_scale || gradients.head_alpha) row_dots = floats(plan.query_rows());
-    if (plan.cut == BackwardCut::partial)
+    if (plan.linear_backward)
+      sums = floats(nn::linear_backward_floats(sizes, plan.linear));
+    else if (plan.cut == BackwardCut::partial)
       sums = floats(static_cast<std::int64_t>(plan.key_blocks()) * plan.query_rows() * (sizes.head_size + 1));
     else if (sizes.dtype != DType::f32 && plan.key_blocks() > 1)
       sums = floats(plan.query_rows() * sizes.head_size);
@@ -144,11 +170,17 @@ class Pass {
 
   sycl::event forward(const TensorView& o, const TensorView& lse, void* memory) {
     Workspace workspace(memory);
-    const Normed normed(plan_, inputs_, workspace);
-    normalise(normed);
+    const ForwardMemory kept(plan_, inputs_, workspace);
+    normalise(kept.normed);
     const AttentionSizes& sizes = plan_.sizes;
-    const TensorView& q = plan_.description.qk_norm ? normed.q : inputs_.q;
-    const TensorView& k = plan_.description.qk_norm ? normed.k : inputs_.k;
+    const TensorView& q = plan_.description.qk_norm ? kept.normed.q : inputs_.q;
+    const TensorView& k = plan_.description.qk_norm ? kept.normed.k : inputs_.k;
+    if (plan_.linear_forward) {
+      nn::LinearTensors tensors = linear_tensors(q, k);
+      tensors.o = o;
+      linear_pass(tensors, kept.matrices).forward(last_);
+      return last_.front();
+    }
     run(nn::forward_kernel(plan_.description.score, sizes.dtype, plan_.forward),
         {.groups = {size(sizes.batch), size(sizes.heads), divided_up(sizes.queries, plan_.forward.queries())},
          .work_items = size(plan_.forward.work_items()),
@@ -198,6 +230,23 @@ class Pass {
   template <class Arguments>
   void run(const runtime::Kernel<Arguments>& kernel, const runtime::Grid& grid, const Arguments& arguments) {
     last_.assign(1, runtime::launch(device_, kernel, grid, arguments, last_));
+  }
+
+  nn::LinearTensors linear_tensors(const TensorView& q, const TensorView& k) const {
+    return {.q = q, .k = k, .v = inputs_.v, .lengths = inputs_.lengths};
+  }
+
+  nn::LinearPass linear_pass(const nn::LinearTensors& tensors, float* memory) const {
+    return {device_,
+            plan_.sizes,
+            plan_.linear,
+            {.head_scale = inputs_.head_scale.as<float>(),
+             .head_alpha = inputs_.head_alpha.as<float>(),
+             .scale = plan_.scale(),
+             .alpha = plan_.description.alpha,
+             .divisor = plan_.description.divisor},
+            tensors,
+            memory};
   }
 
   runtime::Grid norm_grid(const TensorView& view, const kernels::HeadNormConfig& config) const {
@@ -253,6 +302,16 @@ class Pass {
     const TensorView& k = normed ? kept.normed.k : inputs_.k;
     const TensorView& dq = normed ? kept.q_gradient : gradients.q;
     const TensorView& dk = normed ? kept.k_gradient : gradients.k;
+    if (plan_.linear_backward) {
+      nn::LinearTensors tensors = linear_tensors(q, k);
+      tensors.o = o_gradient;
+      tensors.dq = dq;
+      tensors.dk = dk;
+      tensors.dv = gradients.v;
+      tensors.row_dots = kept.row_dots;
+      linear_pass(tensors, kept.sums).backward(last_);
+      return;
+    }
     const std::size_t query_blocks = divided_up(sizes.queries, config.query_block);
     // Enough work-groups for every unit, few enough that the key blocks are not loaded again and again.
     const std::size_t heads = size(sizes.batch * sizes.heads);
@@ -384,13 +443,17 @@ class Pass {
   std::vector<sycl::event> last_;
 };
 
+AttentionPlan linear_plan(const Plan& plan) {
+  return {"attention_linear " + nn::text(plan.linear), plan.table.name() + ": " + plan.linear_record->origin};
+}
+
 }  // namespace
 
 std::size_t attention_forward_workspace(const Device& device, const AttentionDescription& description,
                                         const AttentionInputs& inputs) {
   const Plan plan = make_plan(device, description, inputs);
   Workspace workspace(nullptr);
-  const Normed normed(plan, inputs, workspace);
+  const ForwardMemory kept(plan, inputs, workspace);
   return workspace.used();
 }
 
@@ -426,11 +489,18 @@ std::vector<runtime::KernelName> attention_kernels_for(const Device& device, con
   const Plan plan = make_plan(device, description, inputs);
   const DType dtype = plan.sizes.dtype;
   const Score score = description.score;
-  std::vector<runtime::KernelName> kernels{nn::forward_kernel(score, dtype, plan.forward)};
+  std::vector<runtime::KernelName> kernels;
+  if (plan.linear_forward || (backward && plan.linear_backward)) {
+    kernels.push_back(nn::linear_sum_kernel(dtype, plan.linear));
+    kernels.push_back(nn::linear_product_kernel(dtype, plan.linear));
+  }
+  if (!plan.linear_forward) kernels.push_back(nn::forward_kernel(score, dtype, plan.forward));
   const kernels::HeadNormConfig norm = nn::head_norm_config(plan.table);
   if (description.qk_norm) kernels.push_back(nn::head_norm_forward_kernel(dtype, norm));
   if (backward) {
-    if (plan.cut == BackwardCut::head) {
+    if (plan.linear_backward) {
+      // Those above.
+    } else if (plan.cut == BackwardCut::head) {
       kernels.push_back(nn::backward_kernel("AttentionBackwardHead", score, dtype, plan.backward));
     } else if (plan.cut == BackwardCut::split) {
       kernels.push_back(nn::backward_kernel("AttentionBackwardQueries", score, dtype, plan.backward));
@@ -460,12 +530,14 @@ void attention_prepare(const Device& device, const AttentionDescription& descrip
 AttentionPlan attention_forward_plan(const Device& device, const AttentionDescription& description,
                                      const AttentionInputs& inputs) {
   const Plan plan = make_plan(device, description, inputs);
+  if (plan.linear_forward) return linear_plan(plan);
   return {nn::text(plan.forward), plan.table.name() + ": " + plan.forward_record.origin};
 }
 
 AttentionPlan attention_backward_plan(const Device& device, const AttentionDescription& description,
                                       const AttentionInputs& inputs) {
   const Plan plan = make_plan(device, description, inputs);
+  if (plan.linear_backward) return linear_plan(plan);
   constexpr std::array cuts = {"head", "split", "partial"};
   return {nn::text(plan.backward) + " cut " + cuts[static_cast<std::size_t>(plan.cut)],
           plan.table.name() + ": " + plan.backward_record.origin};

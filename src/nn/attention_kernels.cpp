@@ -1,9 +1,9 @@
 #include "nn/attention_kernels.hpp"
 
+#include <sylvit/error.hpp>
+
 #include <algorithm>
 #include <array>
-
-#include <sylvit/error.hpp>
 
 #include "nn/variants.hpp"
 
@@ -11,24 +11,36 @@ namespace sylvit::nn {
 
 namespace {
 
-/// Head sizes that libraries compiled ahead of time hold; one in between uses the next, with zeros behind it.
-constexpr std::array<std::int64_t, 4> head_sizes_ahead_of_time = {32, 64, 128, 256};
+/// Head sizes that libraries compiled ahead of time hold; one in between uses the next, with zeros behind it. CMake's
+/// SYLVIT_HEAD_SIZES chooses them.
+constexpr std::array<std::int64_t, std::initializer_list<std::int64_t>{SYLVIT_HEAD_SIZES}.size()>
+    head_sizes_ahead_of_time = {SYLVIT_HEAD_SIZES};
 
 std::string_view class_of(Score score) { return score == Score::softmax ? "softmax" : "pointwise"; }
 
 /// The functor in kernels/scores.hpp.
 std::string functor_of(Score score) {
   switch (score) {
-    case Score::softmax: return "Softmax";
-    case Score::relu: return "Relu";
-    case Score::relu2: return "Relu2";
-    case Score::gelu: return "Gelu";
-    case Score::gelu_tanh: return "GeluTanh";
-    case Score::softplus: return "Softplus";
-    case Score::identity: return "Identity";
-    case Score::relu6: return "Relu6";
-    case Score::sigmoid: return "Sigmoid";
-    case Score::silu: return "Silu";
+    case Score::softmax:
+      return "Softmax";
+    case Score::relu:
+      return "Relu";
+    case Score::relu2:
+      return "Relu2";
+    case Score::gelu:
+      return "Gelu";
+    case Score::gelu_tanh:
+      return "GeluTanh";
+    case Score::softplus:
+      return "Softplus";
+    case Score::identity:
+      return "Identity";
+    case Score::relu6:
+      return "Relu6";
+    case Score::sigmoid:
+      return "Sigmoid";
+    case Score::silu:
+      return "Silu";
   }
   return {};
 }
@@ -62,7 +74,16 @@ runtime::Kernel<Arguments> named(const char* header, const char* arguments, std:
 
 std::int64_t compiled_head_size(std::string_view toolchain, std::int64_t head_size) {
   if (toolchain == "rtc") return head_size;
-  return *std::ranges::lower_bound(head_sizes_ahead_of_time, head_size);
+  const auto found = std::ranges::lower_bound(head_sizes_ahead_of_time, head_size);
+  if (found == head_sizes_ahead_of_time.end())
+    throw Error("head size " + std::to_string(head_size) + " is larger than what this library was compiled for (" +
+                    std::to_string(head_sizes_ahead_of_time.back()) + ")",
+                "build it with a larger one in -DSYLVIT_HEAD_SIZES, or with -DSYLVIT_TOOLCHAIN=rtc");
+  return *found;
+}
+
+std::int64_t largest_head_size(std::string_view toolchain) {
+  return toolchain == "rtc" ? 256 : head_sizes_ahead_of_time.back();
 }
 
 const tuning::Record& forward_record(const tuning::Table& table, const AttentionCase& wanted) {
@@ -71,6 +92,10 @@ const tuning::Record& forward_record(const tuning::Table& table, const Attention
 
 const tuning::Record& backward_record(const tuning::Table& table, const AttentionCase& wanted) {
   return table.find(tuning_case("attention_backward", wanted));
+}
+
+const tuning::Record& linear_record(const tuning::Table& table, const AttentionCase& wanted) {
+  return table.find(tuning_case("attention_linear", wanted));
 }
 
 kernels::AttentionForwardConfig forward_config(const tuning::Record& record, std::int64_t head_size) {
@@ -96,11 +121,22 @@ kernels::AttentionBackwardConfig backward_config(const tuning::Record& record, s
                  record);
 }
 
+kernels::AttentionLinearConfig linear_config(const tuning::Record& record, std::int64_t head_size) {
+  return checked(kernels::AttentionLinearConfig{.head_size = static_cast<int>(head_size),
+                                                .lanes = record.number("lanes"),
+                                                .columns = record.number("columns"),
+                                                .rows = record.number("rows"),
+                                                .row_block = record.number("row_block"),
+                                                .stripe = record.number("stripe"),
+                                                .sub_groups = record.number("sub_groups")},
+                 record);
+}
+
 kernels::AttentionBackwardRowsConfig backward_rows_config(const tuning::Table& table) {
   const tuning::Record& record = table.find({.kernel = "attention_backward_rows"});
-  return checked(kernels::AttentionBackwardRowsConfig{record.number("lanes"), record.number("columns"),
-                                                      record.number("rows")},
-                 record);
+  return checked(
+      kernels::AttentionBackwardRowsConfig{record.number("lanes"), record.number("columns"), record.number("rows")},
+      record);
 }
 
 kernels::AttentionBackwardHeadSumsConfig head_sums_config(const tuning::Table& table) {
@@ -110,8 +146,8 @@ kernels::AttentionBackwardHeadSumsConfig head_sums_config(const tuning::Table& t
 
 kernels::HeadNormConfig head_norm_config(const tuning::Table& table) {
   const tuning::Record& record = table.find({.kernel = "head_norm"});
-  return checked(
-      kernels::HeadNormConfig{record.number("lanes"), record.number("columns"), record.number("rows")}, record);
+  return checked(kernels::HeadNormConfig{record.number("lanes"), record.number("columns"), record.number("rows")},
+                 record);
 }
 
 BackwardCut backward_cut(const tuning::Record& record) {
@@ -131,6 +167,11 @@ std::string text(const kernels::AttentionForwardConfig& config) {
 std::string text(const kernels::AttentionBackwardConfig& config) {
   return config_text("AttentionBackwardConfig", {config.head_size, config.lanes, config.columns, config.rows,
                                                  config.query_block, config.key_block, config.sub_groups});
+}
+
+std::string text(const kernels::AttentionLinearConfig& config) {
+  return config_text("AttentionLinearConfig", {config.head_size, config.lanes, config.columns, config.rows,
+                                               config.row_block, config.stripe, config.sub_groups});
 }
 
 runtime::Kernel<kernels::AttentionForwardArguments> forward_kernel(Score score, DType dtype,
@@ -157,6 +198,20 @@ runtime::Kernel<kernels::AttentionBackwardArguments> partial_sum_kernel(
   return named<kernels::AttentionBackwardArguments>(
       "attention_backward_partial.hpp", "AttentionBackwardArguments",
       "AttentionBackwardPartialSum<" + type_text(dtype) + ", " + text(config) + ">", config.lanes, false);
+}
+
+runtime::Kernel<kernels::AttentionLinearSumArguments> linear_sum_kernel(DType dtype,
+                                                                        const kernels::AttentionLinearConfig& config) {
+  return named<kernels::AttentionLinearSumArguments>(
+      "attention_linear.hpp", "AttentionLinearSumArguments",
+      "AttentionLinearSum<" + type_text(dtype) + ", " + text(config) + ">", config.lanes, true);
+}
+
+runtime::Kernel<kernels::AttentionLinearProductArguments> linear_product_kernel(
+    DType dtype, const kernels::AttentionLinearConfig& config) {
+  return named<kernels::AttentionLinearProductArguments>(
+      "attention_linear.hpp", "AttentionLinearProductArguments",
+      "AttentionLinearProduct<" + type_text(dtype) + ", " + text(config) + ">", config.lanes, true);
 }
 
 runtime::Kernel<kernels::AttentionBackwardRowsArguments> backward_rows_kernel(
@@ -211,7 +266,14 @@ std::vector<runtime::KernelName> attention_variants(const tuning::Table& table) 
     result.push_back(head_norm_forward_kernel(dtype, head_norm_config(table)));
     result.push_back(head_norm_backward_kernel(dtype, head_norm_config(table)));
     result.push_back(head_norm_parameters_kernel(dtype, head_norm_config(table)));
-    for (const std::int64_t head_size : head_sizes_ahead_of_time)
+    for (const std::int64_t head_size : head_sizes_ahead_of_time) {
+      for (AttentionCase at{Score::identity, dtype, head_size, 1};;) {
+        const tuning::Record& record = linear_record(table, at);
+        result.push_back(linear_sum_kernel(dtype, linear_config(record, head_size)));
+        result.push_back(linear_product_kernel(dtype, linear_config(record, head_size)));
+        if (record.max_length == 0) break;
+        at.keys = record.max_length + 1;
+      }
       for (const Score score : all_scores) {
         // Every record that some length leads to: walk up the limits until a record has none.
         const AttentionCase any{score, dtype, head_size, 1};
@@ -238,6 +300,7 @@ std::vector<runtime::KernelName> attention_variants(const tuning::Table& table) 
           at.keys = record.max_length + 1;
         }
       }
+    }
   }
   return result;
 }

@@ -1,19 +1,20 @@
-// Which attention kernels serve a case: the tuning record, the configuration made of it, and the variants' names. Shared
-// by the layer (attention.cpp) and by the list of variants that are compiled ahead of time.
+// Which attention kernels serve a case: the tuning record, the configuration made of it, and the variants' names.
+// Shared by the layer (attention.cpp) and by the list of variants that are compiled ahead of time.
 #pragma once
-
-#include <cstdint>
-#include <vector>
 
 #include <sylvit/attention.hpp>
 #include <sylvit/score.hpp>
 #include <sylvit/tensor.hpp>
+
+#include <cstdint>
+#include <vector>
 
 #include "kernels/attention_backward_head.hpp"
 #include "kernels/attention_backward_partial.hpp"
 #include "kernels/attention_backward_rows.hpp"
 #include "kernels/attention_backward_split.hpp"
 #include "kernels/attention_forward.hpp"
+#include "kernels/attention_linear.hpp"
 #include "kernels/head_norm.hpp"
 #include "runtime/kernel.hpp"
 #include "tuning/table.hpp"
@@ -27,6 +28,9 @@ enum class BackwardCut { head, split, partial };
 /// a few, so that a library does not hold thirty copies of everything.
 std::int64_t compiled_head_size(std::string_view toolchain, std::int64_t head_size);
 
+/// The largest head size that this library can run.
+std::int64_t largest_head_size(std::string_view toolchain);
+
 struct AttentionCase {
   Score score;
   DType dtype;
@@ -36,9 +40,11 @@ struct AttentionCase {
 
 const tuning::Record& forward_record(const tuning::Table& table, const AttentionCase& wanted);
 const tuning::Record& backward_record(const tuning::Table& table, const AttentionCase& wanted);
+const tuning::Record& linear_record(const tuning::Table& table, const AttentionCase& wanted);
 
 kernels::AttentionForwardConfig forward_config(const tuning::Record& record, std::int64_t head_size);
 kernels::AttentionBackwardConfig backward_config(const tuning::Record& record, std::int64_t head_size);
+kernels::AttentionLinearConfig linear_config(const tuning::Record& record, std::int64_t head_size);
 kernels::AttentionBackwardRowsConfig backward_rows_config(const tuning::Table& table);
 kernels::AttentionBackwardHeadSumsConfig head_sums_config(const tuning::Table& table);
 kernels::HeadNormConfig head_norm_config(const tuning::Table& table);
@@ -46,6 +52,7 @@ BackwardCut backward_cut(const tuning::Record& record);
 
 std::string text(const kernels::AttentionForwardConfig& config);
 std::string text(const kernels::AttentionBackwardConfig& config);
+std::string text(const kernels::AttentionLinearConfig& config);
 
 runtime::Kernel<kernels::AttentionForwardArguments> forward_kernel(Score score, DType dtype,
                                                                    const kernels::AttentionForwardConfig& config);
@@ -53,8 +60,12 @@ runtime::Kernel<kernels::AttentionForwardArguments> forward_kernel(Score score, 
 runtime::Kernel<kernels::AttentionBackwardArguments> backward_kernel(const std::string& functor, Score score,
                                                                      DType dtype,
                                                                      const kernels::AttentionBackwardConfig& config);
-runtime::Kernel<kernels::AttentionBackwardArguments> partial_sum_kernel(
-    DType dtype, const kernels::AttentionBackwardConfig& config);
+runtime::Kernel<kernels::AttentionBackwardArguments> partial_sum_kernel(DType dtype,
+                                                                        const kernels::AttentionBackwardConfig& config);
+runtime::Kernel<kernels::AttentionLinearSumArguments> linear_sum_kernel(DType dtype,
+                                                                        const kernels::AttentionLinearConfig& config);
+runtime::Kernel<kernels::AttentionLinearProductArguments> linear_product_kernel(
+    DType dtype, const kernels::AttentionLinearConfig& config);
 runtime::Kernel<kernels::AttentionBackwardRowsArguments> backward_rows_kernel(
     DType dtype, const kernels::AttentionBackwardRowsConfig& config);
 runtime::Kernel<kernels::AttentionBackwardHeadSumsArguments> head_sums_kernel(

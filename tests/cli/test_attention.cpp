@@ -56,14 +56,15 @@ class Files {
   std::mt19937 random_{3};
 };
 
-Files small_files() {
-  Files files;
-  files.add("q", {2, 4, 9, 32});
-  files.add("k", {2, 2, 11, 32});
-  files.add("v", {2, 2, 11, 32});
-  files.add("grad_o", {2, 4, 9, 32});
-  return files;
-}
+/// Files that hold q, k, v and grad_o.
+struct SmallFiles : Files {
+  SmallFiles() {
+    add("q", {2, 4, 9, 32});
+    add("k", {2, 2, 11, 32});
+    add("v", {2, 2, 11, 32});
+    add("grad_o", {2, 4, 9, 32});
+  }
+};
 
 reference::AttentionProblem problem_of(const Files& files, Score score) {
   reference::AttentionProblem problem;
@@ -110,7 +111,7 @@ void check_refused(const Files& files, const std::string& options, std::initiali
 
 TEST_SUITE("cli/attention") {
   TEST_CASE("a file goes in, the output and every gradient come out") {
-    Files files = small_files();
+    SmallFiles files;
     files.lengths = {11, 4};
     files.add("head_scale", {4}, 1, 0.2F);
     files.add("head_alpha", {4}, 1, 0.2F);
@@ -147,7 +148,7 @@ TEST_SUITE("cli/attention") {
   }
 
   TEST_CASE("softmax and relu, forward alone, and what is not used is said") {
-    Files files = small_files();
+    SmallFiles files;
     files.add("q_norm.weight", {32});
     files.add("surplus", {3});
     files.write();
@@ -169,7 +170,7 @@ TEST_SUITE("cli/attention") {
   }
 
   TEST_CASE("bad input is one sentence, and nothing is written") {
-    Files files = small_files();
+    SmallFiles files;
     check_refused(files, "--score relu", {"in.safetensors"});  // not there yet
     files.write();
     check_refused(files, "--score rleu", {"rleu", "relu"});
@@ -183,7 +184,7 @@ TEST_SUITE("cli/attention") {
     check_refused(files, "--score relu --alpha x", {"alpha"}, 2);
 
     const auto check_changed = [](auto change, const std::string& options, std::initializer_list<std::string> parts) {
-      Files changed = small_files();
+      SmallFiles changed;
       change(changed);
       changed.write();
       check_refused(changed, options, parts);
@@ -220,11 +221,8 @@ TEST_SUITE("cli/attention") {
   }
 
   TEST_CASE("an output that cannot be written leaves what was there") {
-    const Files files = [] {
-      Files made = small_files();
-      made.write();
-      return made;
-    }();
+    SmallFiles files;
+    files.write();
     const CommandResult result =
         run_sylvit("run attention --score relu --input " + files.in() + " --output /no/such/place/out.safetensors");
     CHECK(result.exit_code == 1);
@@ -232,7 +230,7 @@ TEST_SUITE("cli/attention") {
   }
 
   TEST_CASE("bench prints every documented key and sensible numbers") {
-    for (const std::string& pass : {"forward", "backward", "both"}) {
+    for (const std::string pass : {"forward", "backward", "both"}) {
       const CommandResult result =
           run_sylvit("bench attention --shape 2,2,64,32 --score relu --json --seconds 0.05 --pass " + pass);
       CAPTURE(result.errors);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "nn/attention_case.hpp"
+#include "nn/attention_kernels.hpp"
 #include "tuning/table.hpp"
 
 using namespace sylvit;
@@ -15,7 +16,10 @@ using sylvit::test::run_attention;
 
 namespace {
 
-void check_all(const std::vector<AttentionCase>& cases) {
+void check_all(std::vector<AttentionCase> cases) {
+  // A library compiled ahead of time may hold small head sizes only.
+  const std::int64_t largest = nn::largest_head_size(device().info().toolchain);
+  std::erase_if(cases, [&](const AttentionCase& c) { return c.head_size > largest; });
   test::prepare_attention(cases);
   for (const AttentionCase& c : cases) {
     const AttentionData data(c);
@@ -24,7 +28,52 @@ void check_all(const std::vector<AttentionCase>& cases) {
   }
 }
 
+/// Cases that lead to every attention record of a table.
+std::vector<AttentionCase> cases_of(const tuning::Table& table) {
+  std::vector<AttentionCase> cases;
+  for (const tuning::Record& record : table.records()) {
+    if (!record.kernel.starts_with("attention_")) continue;
+    AttentionCase c{.batch = 1, .heads = 2, .kv_heads = 1, .queries = 37, .head_scale = true};
+    c.head_size = record.max_head_size > 0 ? record.max_head_size : 256;
+    c.keys = record.max_length > 0 ? record.max_length : 1100;
+    for (const Score score : {Score::relu, Score::softmax}) {
+      if (!record.score_class.empty() && (record.score_class == "softmax") != (score == Score::softmax)) continue;
+      c.score = score;
+      cases.push_back(c);
+    }
+  }
+  REQUIRE(!cases.empty());
+  return cases;
+}
+
 constexpr std::array types = {DType::f32, DType::bf16, DType::f16};
+
+enum class Pass { forward, backward };
+
+/// Does the plan say that this case takes the way that is linear in L?
+bool is_linear(const AttentionCase& c, Pass pass) {
+  std::byte nothing{};
+  const Shape key_shape{c.batch, c.kv_heads, c.keys, c.head_size};
+  const AttentionInputs inputs{.q = TensorView(&nothing, c.dtype, {c.batch, c.heads, c.queries, c.head_size}),
+                               .k = TensorView(&nothing, c.dtype, key_shape),
+                               .v = TensorView(&nothing, c.dtype, key_shape)};
+  const AttentionDescription description{.score = c.score, .causal = c.causal, .qk_norm = c.qk_norm};
+  const AttentionPlan plan = pass == Pass::forward ? attention_forward_plan(device(), description, inputs)
+                                                   : attention_backward_plan(device(), description, inputs);
+  return plan.config.starts_with("attention_linear ");
+}
+
+/// check_all, for cases that must be linear both ways.
+void check_all_linear(const std::vector<AttentionCase>& cases) {
+  const std::int64_t largest = nn::largest_head_size(device().info().toolchain);
+  for (const AttentionCase& c : cases) {
+    if (c.head_size > largest) continue;
+    CAPTURE(c.text());
+    REQUIRE(is_linear(c, Pass::forward));
+    REQUIRE(is_linear(c, Pass::backward));
+  }
+  check_all(cases);
+}
 
 }  // namespace
 
@@ -96,47 +145,83 @@ TEST_SUITE("nn/attention") {
                {.score = Score::softmax, .qk_norm = true, .head_scale = true, .packed = true}});
   }
 
-  TEST_CASE("every record of the tables, also of those made for other devices") {
-    // Under the run-time toolchain any table's tiles can be built for this device; ahead of time only its own are
-    // there.
-    for (const tuning::Table& table : tuning::embedded()) {
-      if (device().info().toolchain != "rtc" && table.name() != tuning::table_for(device().info()).name()) continue;
-      std::vector<AttentionCase> cases;
-      for (const tuning::Record& record : table.records()) {
-        if (!record.kernel.starts_with("attention_")) continue;
-        const std::int64_t head_size = record.max_head_size > 0 ? record.max_head_size : 256;
-        const std::int64_t keys = record.max_length > 0 ? record.max_length : 1100;
-        for (const Score score : {Score::relu, Score::softmax}) {
-          if (!record.score_class.empty() && (record.score_class == "softmax") != (score == Score::softmax)) continue;
-          cases.push_back({.batch = 1,
-                           .heads = 2,
-                           .kv_heads = 1,
-                           .queries = 37,
-                           .keys = keys,
-                           .head_size = head_size,
-                           .score = score,
-                           .head_scale = true});
-        }
-        cases.push_back({.batch = 1,
-                         .queries = 70,
-                         .keys = 53,
-                         .head_size = head_size,
-                         .score = Score::gelu,
-                         .dtype = DType::bf16,
-                         .causal = true,
-                         .qk_norm = true});
+  TEST_CASE("every record of this device's table") { check_all(cases_of(tuning::table_for(device().info()))); }
+
+  TEST_CASE("identity is linear in L where that is allowed and cheaper, whatever the batch is") {
+    for (const Pass pass : {Pass::forward, Pass::backward})
+      for (const std::int64_t batch : {1, 2, 64}) {
+        const AttentionCase c{.batch = batch, .queries = 785, .keys = 785, .score = Score::identity};
+        const auto with = [&](auto change) {
+          AttentionCase changed = c;
+          change(changed);
+          return is_linear(changed, pass);
+        };
+        CHECK(is_linear(c, pass));
+        CHECK(with([](AttentionCase& x) { x.dtype = DType::bf16; }));
+        CHECK(with([](AttentionCase& x) { x.qk_norm = true; }));
+        CHECK(with([](AttentionCase& x) { x.kv_heads = 1; }));
+        CHECK(!with([](AttentionCase& x) { x.causal = true; }));
+        CHECK(!with([](AttentionCase& x) { x.score = Score::relu; }));
+        CHECK(!with([](AttentionCase& x) { x.queries = x.keys = 49; }));
+        CHECK(!with([](AttentionCase& x) { x.queries = 1; }));
+        CHECK(!with([](AttentionCase& x) { x.keys = 1; }));
       }
-      CHECK(!cases.empty());
-      const test::Setting setting("SYLVIT_TUNING_TABLE", table.name());
-      CAPTURE(table.name());
-      check_all(cases);
+  }
+
+  TEST_CASE("linear identity: types, head sizes, lengths, groups, packed buffers and every option") {
+    std::vector<AttentionCase> cases;
+    for (const DType dtype : types) {
+      for (const std::int64_t head_size : {16, 40, 64, 80, 128, 256})
+        cases.push_back({.batch = 1,
+                         .queries = 2 * head_size + 3,
+                         .keys = 2 * head_size + 38,
+                         .head_size = head_size,
+                         .score = Score::identity,
+                         .dtype = dtype});
+      cases.push_back({.batch = 5,
+                       .heads = 4,
+                       .kv_heads = 2,
+                       .queries = 200,
+                       .keys = 170,
+                       .score = Score::identity,
+                       .dtype = dtype,
+                       .head_scale = true,
+                       .head_alpha = true,
+                       .lengths = {170, 0, 1, 96, 97},
+                       .packed = true});
+      cases.push_back({.batch = 2,
+                       .heads = 6,
+                       .kv_heads = 2,
+                       .queries = 131,
+                       .keys = 333,
+                       .head_size = 40,
+                       .score = Score::identity,
+                       .dtype = dtype,
+                       .qk_norm = true,
+                       .head_scale = true,
+                       .alpha = 0.7F,
+                       .divisor = 50,
+                       .lengths = {333, 20},
+                       .packed = true});
     }
+    cases.push_back({.batch = 1, .queries = 785, .keys = 785, .score = Score::identity, .scale = 0.4F});
+    cases.push_back({.queries = 785, .keys = 196, .score = Score::identity, .alpha = 0.0F, .lengths = {196, 77}});
+    cases.push_back({.heads = 8,
+                     .kv_heads = 1,
+                     .queries = 97,
+                     .keys = 300,
+                     .score = Score::identity,
+                     .qk_norm = true,
+                     .alpha = 2.0F});
+    check_all_linear(cases);
   }
 
   TEST_CASE("a row without a key gives zeros, and so do its gradients") {
-    for (const Score score : {Score::relu, Score::softmax, Score::sigmoid}) {
-      const AttentionCase c{.batch = 3, .score = score, .head_scale = true, .lengths = {0, 33, 2}};
-      const AttentionData data(c);
+    for (const Score score : {Score::relu, Score::softmax, Score::sigmoid, Score::identity}) {
+      AttentionCase c{.batch = 3, .score = score, .head_scale = true, .lengths = {0, 33, 2}};
+      if (score == Score::identity) c.queries = c.keys = 150;  // linear
+      AttentionData data(c);
+      data.q[5] = 1e30F;  // a query that sees nothing may be anything
       const AttentionResult got = run_attention(c, data);
       CHECK(test::agrees_with_reference(c, data, got));
       const std::size_t one = static_cast<std::size_t>(c.heads * c.queries * c.head_size);
@@ -150,7 +235,7 @@ TEST_SUITE("nn/attention") {
   }
 
   TEST_CASE("twenty runs give the same bits") {
-    for (const Score score : {Score::relu, Score::softmax}) {
+    for (const Score score : {Score::relu, Score::softmax, Score::identity}) {
       const AttentionCase c{.heads = 4,
                             .kv_heads = 2,
                             .queries = 197,
@@ -166,7 +251,7 @@ TEST_SUITE("nn/attention") {
   }
 
   TEST_CASE("a sequence alone gives the bits that it gives in a batch") {
-    for (const Score score : {Score::relu, Score::softmax, Score::gelu})
+    for (const Score score : {Score::relu, Score::softmax, Score::gelu, Score::identity})
       for (const DType dtype : {DType::f32, DType::bf16})
         for (const bool causal : {false, true}) {
           const AttentionCase together{.batch = 5,
@@ -319,5 +404,18 @@ TEST_SUITE("nn/attention") {
           attention_backward(device(), {}, good, {}, {}, view({1, 2, 8, 16}, 7000), gradients, nullptr);
         },
         {"softmax needs"});
+  }
+}
+
+// Any table's tiles can be built for this device by the run-time compiler, so the results of those made for other
+// devices are tested here too. It takes minutes to build them.
+TEST_SUITE("nn/attention_tables") {
+  TEST_CASE("every record of every table") {
+    for (const tuning::Table& table : tuning::embedded()) {
+      if (device().info().toolchain != "rtc" && table.name() != tuning::table_for(device().info()).name()) continue;
+      const test::Setting setting("SYLVIT_TUNING_TABLE", table.name());
+      CAPTURE(table.name());
+      check_all(cases_of(table));
+    }
   }
 }
