@@ -189,8 +189,9 @@ struct AttentionLinearSum {
   [[gnu::always_inline]] void walk(const sycl::nd_item<3>& item) {
     const int present = args.rows.present(batch);
     const int keys = args.rows.keys(batch);
-    // One loop, not a loop over the heads around one over the rows: AdaptiveCpp's CPU compiler gets nested loops around
-    // barriers wrong. At least one block a head, so that a sequence without any row gets its zeros.
+    // One loop: a loop over the heads around a do-while over the rows, with the barriers in it, gave wrong sums under
+    // AdaptiveCpp's CPU compiler (several work-items). At least one block a head, so that a sequence without any row
+    // gets its zeros.
     const int blocks_of_head = present == 0 ? 1 : (present + row_block - 1) / row_block;
     const int blocks = blocks_of_head * args.heads_per_matrix;
     for (int n = 0; n < blocks; ++n) {

@@ -32,16 +32,17 @@ Memory::Memory(const Device& device, std::size_t bytes, std::string_view purpose
   };
   // Some runtimes promise more than there is and fail at the first touch, so what cannot fit is refused here.
   if (bytes > info.memory_bytes) throw fail("");
+  constexpr std::size_t line = 64;  // a cache line; not every runtime aligns so by itself
   const std::size_t asked = bytes == 0 ? 1 : bytes;
   const sycl::queue& queue = device.queue();
   data_ = runtime::translated("allocating memory", info.name, [&]() -> void* {
     switch (kind) {
       case MemoryKind::device:
-        return sycl::malloc_device(asked, queue);
+        return sycl::aligned_alloc_device(line, asked, queue);
       case MemoryKind::host:
-        return sycl::malloc_host(asked, queue);
+        return sycl::aligned_alloc_host(line, asked, queue);
       case MemoryKind::shared:
-        return sycl::malloc_shared(asked, queue);
+        return sycl::aligned_alloc_shared(line, asked, queue);
     }
     return nullptr;
   });

@@ -36,6 +36,13 @@ std::vector<AttentionCase> cases_of(const tuning::Table& table) {
     AttentionCase c{.batch = 1, .heads = 2, .kv_heads = 1, .queries = 37, .head_scale = true};
     c.head_size = record.max_head_size > 0 ? record.max_head_size : 256;
     c.keys = record.max_length > 0 ? record.max_length : 1100;
+    if (record.kernel == "attention_linear") {
+      c.score = Score::identity;
+      c.queries = c.head_size * 3 / 2 + 16;
+      c.keys = c.head_size * 3 / 2 + 36;
+      cases.push_back(c);
+      continue;
+    }
     for (const Score score : {Score::relu, Score::softmax}) {
       if (!record.score_class.empty() && (record.score_class == "softmax") != (score == Score::softmax)) continue;
       c.score = score;

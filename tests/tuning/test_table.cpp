@@ -58,12 +58,13 @@ TEST_SUITE("tuning/table") {
   }
 
   TEST_CASE("another table can be asked for by name") {
+    const DeviceInfo& info = test::device().info();  // opened before the setting, with its own table
     {
       const test::Setting setting("SYLVIT_TUNING_TABLE", "acpp-hip/default");
-      CHECK(tuning::table_for(test::device().info()).name() == "acpp-hip/default");
+      CHECK(tuning::table_for(info).name() == "acpp-hip/default");
     }
     const test::Setting setting("SYLVIT_TUNING_TABLE", "no/such");
-    check_error([] { tuning::table_for(test::device().info()); }, {"'no/such'", "dpcpp-cpu/default"});
+    check_error([&] { tuning::table_for(info); }, {"'no/such'", "dpcpp-cpu/default"});
   }
 
   TEST_CASE("a device gets the table of its toolchain and backend") {
