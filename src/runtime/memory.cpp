@@ -1,6 +1,7 @@
 #include <sylvit/error.hpp>
 #include <sylvit/memory.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <utility>
@@ -32,8 +33,9 @@ Memory::Memory(const Device& device, std::size_t bytes, std::string_view purpose
   };
   // Some runtimes promise more than there is and fail at the first touch, so what cannot fit is refused here.
   if (bytes > info.memory_bytes) throw fail("");
-  constexpr std::size_t line = 64;  // a cache line; not every runtime aligns so by itself
-  const std::size_t asked = bytes == 0 ? 1 : bytes;
+  // Whole cache lines: not every runtime aligns by itself, and some want the size to be a multiple of the alignment.
+  constexpr std::size_t line = 64;
+  const std::size_t asked = (std::max(bytes, std::size_t{1}) + line - 1) / line * line;
   const sycl::queue& queue = device.queue();
   data_ = runtime::translated("allocating memory", info.name, [&]() -> void* {
     switch (kind) {
