@@ -130,10 +130,10 @@ struct ForwardMemory {
 /// What the backward pass keeps between its kernels.
 struct BackwardMemory {
   Normed normed;
-  TensorView q_gradient, k_gradient;    // of the normed queries and keys
-  float* q_statistics = nullptr;        // mean and deviation of each row
+  TensorView q_gradient, k_gradient;  // of the normed queries and keys
+  float* q_statistics = nullptr;      // mean and deviation of each row
   float* k_statistics = nullptr;
-  float* q_partial = nullptr;           // each head's share of the norm's parameters
+  float* q_partial = nullptr;  // each head's share of the norm's parameters
   float* k_partial = nullptr;
   float* delta = nullptr;
   float* row_dots = nullptr;
@@ -319,38 +319,37 @@ class Pass {
     const std::size_t wanted = divided_up(static_cast<std::int64_t>(4 * units), static_cast<std::int64_t>(heads));
     const std::size_t share =
         divided_up(static_cast<std::int64_t>(query_blocks), static_cast<std::int64_t>(std::min(wanted, query_blocks)));
-    const kernels::AttentionBackwardArguments arguments{
-        .q = q.data(),
-        .k = k.data(),
-        .v = inputs_.v.data(),
-        .output_gradient = o_gradient.data(),
-        .dq = dq.data(),
-        .dk = dk.data(),
-        .dv = gradients.v.data(),
-        .q_strides = strides_of(q),
-        .k_strides = strides_of(k),
-        .v_strides = strides_of(inputs_.v),
-        .output_gradient_strides = strides_of(o_gradient),
-        .dq_strides = strides_of(dq),
-        .dk_strides = strides_of(dk),
-        .dv_strides = strides_of(gradients.v),
-        .lengths = inputs_.lengths.as<std::int32_t>(),
-        .head_scale = inputs_.head_scale.as<float>(),
-        .head_alpha = inputs_.head_alpha.as<float>(),
-        .lse = lse.as<float>(),
-        .delta = kept.delta,
-        .row_dots = kept.row_dots,
-        .workspace = kept.sums,
-        .heads = static_cast<int>(sizes.heads),
-        .kv_heads = static_cast<int>(sizes.kv_heads),
-        .queries = static_cast<int>(sizes.queries),
-        .keys = static_cast<int>(sizes.keys),
-        .head_size = static_cast<int>(sizes.head_size),
-        .causal = plan_.description.causal ? 1 : 0,
-        .query_share = static_cast<int>(share),
-        .scale = plan_.scale(),
-        .alpha = plan_.description.alpha,
-        .divisor = plan_.description.divisor};
+    const kernels::AttentionBackwardArguments arguments{.q = q.data(),
+                                                        .k = k.data(),
+                                                        .v = inputs_.v.data(),
+                                                        .output_gradient = o_gradient.data(),
+                                                        .dq = dq.data(),
+                                                        .dk = dk.data(),
+                                                        .dv = gradients.v.data(),
+                                                        .q_strides = strides_of(q),
+                                                        .k_strides = strides_of(k),
+                                                        .v_strides = strides_of(inputs_.v),
+                                                        .output_gradient_strides = strides_of(o_gradient),
+                                                        .dq_strides = strides_of(dq),
+                                                        .dk_strides = strides_of(dk),
+                                                        .dv_strides = strides_of(gradients.v),
+                                                        .lengths = inputs_.lengths.as<std::int32_t>(),
+                                                        .head_scale = inputs_.head_scale.as<float>(),
+                                                        .head_alpha = inputs_.head_alpha.as<float>(),
+                                                        .lse = lse.as<float>(),
+                                                        .delta = kept.delta,
+                                                        .row_dots = kept.row_dots,
+                                                        .workspace = kept.sums,
+                                                        .heads = static_cast<int>(sizes.heads),
+                                                        .kv_heads = static_cast<int>(sizes.kv_heads),
+                                                        .queries = static_cast<int>(sizes.queries),
+                                                        .keys = static_cast<int>(sizes.keys),
+                                                        .head_size = static_cast<int>(sizes.head_size),
+                                                        .causal = plan_.description.causal ? 1 : 0,
+                                                        .query_share = static_cast<int>(share),
+                                                        .scale = plan_.scale(),
+                                                        .alpha = plan_.description.alpha,
+                                                        .divisor = plan_.description.divisor};
     const auto launch_cut = [&](const char* functor, const sycl::range<3>& groups, int local_floats) {
       run(nn::backward_kernel(functor, plan_.description.score, sizes.dtype, config),
           {.groups = groups, .work_items = size(config.work_items()), .local_floats = size(local_floats)}, arguments);
@@ -509,7 +508,8 @@ std::vector<runtime::KernelName> attention_kernels_for(const Device& device, con
       kernels.push_back(nn::backward_kernel("AttentionBackwardPartial", score, dtype, plan.backward));
       kernels.push_back(nn::partial_sum_kernel(dtype, plan.backward));
     }
-    if (score == Score::softmax) kernels.push_back(nn::backward_rows_kernel(dtype, nn::backward_rows_config(plan.table)));
+    if (score == Score::softmax)
+      kernels.push_back(nn::backward_rows_kernel(dtype, nn::backward_rows_config(plan.table)));
     kernels.push_back(nn::head_sums_kernel(nn::head_sums_config(plan.table)));
     if (description.qk_norm) {
       kernels.push_back(nn::head_norm_backward_kernel(dtype, norm));
