@@ -5,11 +5,6 @@
 
 namespace sylvit::cli {
 
-/// Thrown by a command that has said what is wrong already, to leave with this exit code.
-struct Exit {
-  int code;
-};
-
 void add_devices(CLI::App& program);
 void add_self_check(CLI::App& program);
 /// `sylvit run attention` and `sylvit bench attention`: subcommands of run and bench.

@@ -25,8 +25,6 @@ int main(int count, char** words) try {
     return program.exit(error) == 0 ? 0 : 2;
   }
   return 0;
-} catch (const sylvit::cli::Exit& exit) {
-  return exit.code;
 } catch (const std::exception& error) {
   fmt::print(stderr, "sylvit: {}\n", error.what());
   return 1;
