@@ -1,9 +1,11 @@
 // Everything an application includes.
 #pragma once
 
+#include <sylvit/attention.hpp>
 #include <sylvit/device.hpp>
 #include <sylvit/error.hpp>
 #include <sylvit/float16.hpp>
 #include <sylvit/memory.hpp>
+#include <sylvit/score.hpp>
 #include <sylvit/tensor.hpp>
 #include <sylvit/version.hpp>
