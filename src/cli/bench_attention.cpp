@@ -1,19 +1,17 @@
 // sylvit bench attention: how fast, and how near to what the device can do.
 #include <sylvit/attention.hpp>
 #include <sylvit/error.hpp>
-#include <sylvit/memory.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "blas/onemkl.hpp"
 #include "cli/attention_options.hpp"
 #include "cli/commands.hpp"
-#include "nn/basic.hpp"
+#include "cli/device_tensors.hpp"
+#include "cli/timing.hpp"
 
 namespace sylvit::cli {
 
@@ -25,59 +23,6 @@ struct Options {
   std::string pass = "forward";
   double seconds = 2;
   bool json = false;
-};
-
-/// Times of one piece of work, in milliseconds.
-class Times {
- public:
-  void add(double ms) { all_.push_back(ms); }
-  double best() const { return *std::ranges::min_element(all_); }
-  double median() const {
-    std::vector<double> sorted = all_;
-    std::ranges::sort(sorted);
-    return sorted[sorted.size() / 2];
-  }
-  std::size_t count() const { return all_.size(); }
-
- private:
-  std::vector<double> all_;
-};
-
-template <class Work>
-double milliseconds(const Work& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// Device tensors of numbers that look like a network's.
-class Tensors {
- public:
-  explicit Tensors(const Device& device) : device_(device) {}
-
-  TensorView empty(DType dtype, const Shape& shape) {
-    return {scratch(static_cast<std::size_t>(shape.elements()) * size_of(dtype)), dtype, shape};
-  }
-  void* scratch(std::size_t bytes) { return memory_.emplace_back(device_, bytes, "the benchmark").data(); }
-
-  TensorView random(DType dtype, const Shape& shape) {
-    std::vector<float> values(static_cast<std::size_t>(shape.elements()));
-    std::normal_distribution<float> normal;
-    for (float& value : values) value = normal(generator_);
-    const TensorView f32 = empty(DType::f32, shape);
-    device_.queue().memcpy(f32.data(), values.data(), values.size() * sizeof(float));
-    device_.wait();
-    if (dtype == DType::f32) return f32;
-    const TensorView narrow = empty(dtype, shape);
-    nn::convert(device_, f32, narrow);
-    device_.wait();
-    return narrow;
-  }
-
- private:
-  Device device_;
-  std::deque<Memory> memory_;
-  std::mt19937 generator_{1};
 };
 
 struct Result {
@@ -98,7 +43,7 @@ Result measure(const Device& device, const Options& options) {
   const bool forward = options.pass != "backward";
   const bool backward = options.pass != "forward";
   const Shape shape(options.shape);
-  Tensors tensors(device);
+  DeviceTensors tensors(device, "the benchmark");
   const AttentionInputs inputs{
       .q = tensors.random(dtype, shape), .k = tensors.random(dtype, shape), .v = tensors.random(dtype, shape)};
   const TensorView o = tensors.empty(dtype, shape);
@@ -151,7 +96,7 @@ Result measure(const Device& device, const Options& options) {
 
 void print(const Device& device, const Options& options, const Result& result) {
   const double gflops = result.flops / result.times.best() / 1e6;
-  const double cube = static_cast<double>(ceiling_size);
+  const auto cube = static_cast<double>(ceiling_size);
   const bool has_ceiling = result.ceiling.count() > 0;
   const double ceiling = has_ceiling ? 2 * cube * cube * cube / result.ceiling.best() / 1e6 : 0;
   if (options.json) {

@@ -1,7 +1,6 @@
 // sylvit run attention: one attention from a safetensors file to another.
 #include <sylvit/attention.hpp>
 #include <sylvit/error.hpp>
-#include <sylvit/memory.hpp>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 
 #include "cli/attention_options.hpp"
 #include "cli/commands.hpp"
+#include "cli/device_tensors.hpp"
 #include "io/safetensors.hpp"
 #include "nn/attention_checks.hpp"
 
@@ -23,34 +23,6 @@ struct Options {
   AttentionOptions attention;
   bool backward = false;
 };
-
-/// Host values in the kernels' type.
-std::vector<std::byte> stored(std::span<const float> values, DType dtype) {
-  std::vector<std::byte> bytes(values.size() * size_of(dtype));
-  const auto store = [&](auto* to) {
-    using T = std::remove_pointer_t<decltype(to)>;
-    std::ranges::transform(values, to, [](float value) { return T(value); });
-  };
-  if (dtype == DType::bf16)
-    store(reinterpret_cast<bf16*>(bytes.data()));
-  else if (dtype == DType::f16)
-    store(reinterpret_cast<f16*>(bytes.data()));
-  else
-    store(reinterpret_cast<float*>(bytes.data()));
-  return bytes;
-}
-
-std::vector<float> widened(const std::vector<std::byte>& bytes, DType dtype) {
-  std::vector<float> values(bytes.size() / size_of(dtype));
-  const auto load = [&](const auto* from) { std::copy_n(from, values.size(), values.begin()); };
-  if (dtype == DType::bf16)
-    load(reinterpret_cast<const bf16*>(bytes.data()));
-  else if (dtype == DType::f16)
-    load(reinterpret_cast<const f16*>(bytes.data()));
-  else
-    load(reinterpret_cast<const float*>(bytes.data()));
-  return values;
-}
 
 /// A tensor of the input file, on the host.
 struct HostTensor {
@@ -134,38 +106,6 @@ HostInputs read_inputs(const io::SafetensorsFile& file, const Options& options, 
   return inputs;
 }
 
-/// Allocates on the device, keeps what it allocated, copies in and out.
-class DeviceTensors {
- public:
-  explicit DeviceTensors(const Device& device) : device_(device) {}
-
-  TensorView upload(const HostTensor& tensor) {
-    if (!tensor.there) return {};
-    const TensorView view = empty(tensor.dtype, tensor.shape);
-    device_.queue().memcpy(view.data(), tensor.bytes.data(), tensor.bytes.size());
-    return view;
-  }
-
-  TensorView empty(DType dtype, const Shape& shape) {
-    const Memory& memory =
-        memory_.emplace_back(device_, static_cast<std::size_t>(shape.elements()) * size_of(dtype), "attention");
-    return {memory.data(), dtype, shape};
-  }
-
-  void* scratch(std::size_t bytes) { return memory_.emplace_back(device_, bytes, "attention's workspace").data(); }
-
-  std::vector<float> download(const TensorView& view) const {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(view.shape().elements()) * size_of(view.dtype()));
-    device_.queue().memcpy(bytes.data(), view.data(), bytes.size());
-    device_.wait();
-    return widened(bytes, view.dtype());
-  }
-
- private:
-  Device device_;
-  std::deque<Memory> memory_;
-};
-
 /// The file to write: names, shapes, and the f32 values they point to.
 class Results {
  public:
@@ -191,17 +131,20 @@ void run(const Options& options) {
                 host.q.shape.text());
 
   const Device device = Device::open(options.attention.device);
-  DeviceTensors tensors(device);
-  const AttentionInputs inputs{.q = tensors.upload(host.q),
-                               .k = tensors.upload(host.k),
-                               .v = tensors.upload(host.v),
-                               .lengths = tensors.upload(host.lengths),
-                               .head_scale = tensors.upload(host.head_scale),
-                               .head_alpha = tensors.upload(host.head_alpha),
-                               .q_norm_weight = tensors.upload(host.q_norm_weight),
-                               .q_norm_bias = tensors.upload(host.q_norm_bias),
-                               .k_norm_weight = tensors.upload(host.k_norm_weight),
-                               .k_norm_bias = tensors.upload(host.k_norm_bias)};
+  DeviceTensors tensors(device, "attention");
+  const auto upload = [&](const HostTensor& tensor) {
+    return tensor.there ? tensors.upload(tensor.bytes, tensor.dtype, tensor.shape) : TensorView();
+  };
+  const AttentionInputs inputs{.q = upload(host.q),
+                               .k = upload(host.k),
+                               .v = upload(host.v),
+                               .lengths = upload(host.lengths),
+                               .head_scale = upload(host.head_scale),
+                               .head_alpha = upload(host.head_alpha),
+                               .q_norm_weight = upload(host.q_norm_weight),
+                               .q_norm_bias = upload(host.q_norm_bias),
+                               .k_norm_weight = upload(host.k_norm_weight),
+                               .k_norm_bias = upload(host.k_norm_bias)};
   attention_prepare(device, description, inputs, options.backward);
   const TensorView o = tensors.empty(dtype, host.q.shape);
   TensorView lse;
@@ -224,7 +167,7 @@ void run(const Options& options) {
                                        .q_norm_bias = gradient(host.q_norm_bias),
                                        .k_norm_weight = gradient(host.k_norm_weight),
                                        .k_norm_bias = gradient(host.k_norm_bias)};
-    attention_backward(device, description, inputs, o, lse, tensors.upload(host.grad_o), gradients,
+    attention_backward(device, description, inputs, o, lse, upload(host.grad_o), gradients,
                        tensors.scratch(attention_backward_workspace(device, description, inputs, gradients)));
     const std::array named = {std::pair{"dq", gradients.q},
                               std::pair{"dk", gradients.k},

@@ -2,38 +2,19 @@
 // with the fp64 reference.
 #include <sylvit/device.hpp>
 #include <sylvit/error.hpp>
-#include <sylvit/memory.hpp>
 
-#include <chrono>
 #include <cmath>
-#include <cstring>
 #include <fmt/core.h>
-#include <numeric>
 
 #include "cli/commands.hpp"
+#include "cli/device_tensors.hpp"
+#include "cli/timing.hpp"
 #include "nn/basic.hpp"
 #include "reference/basic.hpp"
 
 namespace sylvit::cli {
 
 namespace {
-
-/// Device memory with the type and shape it was made for.
-struct DeviceTensor {
-  Memory memory;
-  TensorView view;
-
-  DeviceTensor(const Device& device, DType dtype, const Shape& shape)
-      : memory(device, static_cast<std::size_t>(shape.elements()) * size_of(dtype), "the self-check"),
-        view(memory.data(), dtype, shape) {}
-};
-
-std::vector<double> download(const Device& device, const TensorView& view) {
-  std::vector<float> values(static_cast<std::size_t>(view.shape().elements()));
-  device.queue().memcpy(values.data(), view.data(), values.size() * sizeof(float));
-  device.wait();
-  return {values.begin(), values.end()};
-}
 
 /// The largest difference, relative to the largest expected value.
 double difference(const std::vector<double>& got, const std::vector<double>& expected) {
@@ -48,7 +29,7 @@ double difference(const std::vector<double>& got, const std::vector<double>& exp
 
 class SelfCheck {
  public:
-  explicit SelfCheck(const Device& device) : device_(device) {}
+  explicit SelfCheck(Device device) : device_(std::move(device)), tensors_(device_, "the self-check") {}
 
   /// True if all is well.
   bool run() {
@@ -59,30 +40,29 @@ class SelfCheck {
     // Multiples of 1/8 below 16 are exact in all three types, so that conversions must give back what went in.
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>((i * 37) % 127) / 8.0F;
     const std::vector<double> exact(values.begin(), values.end());
-    DeviceTensor in(device_, DType::f32, shape);
-    DeviceTensor out(device_, DType::f32, shape);
-    device_.queue().memcpy(in.view.data(), values.data(), values.size() * sizeof(float));
+    const TensorView in = tensors_.upload(std::as_bytes(std::span(values)), DType::f32, shape);
+    const TensorView out = tensors_.empty(DType::f32, shape);
 
     check("fill", 0, [&] {
-      nn::fill(device_, out.view, 0.625F);
-      return difference(download(device_, out.view), std::vector<double>(values.size(), 0.625));
+      nn::fill(device_, out, 0.625F);
+      return difference(download(out), std::vector<double>(values.size(), 0.625));
     });
     for (const DType dtype : {DType::bf16, DType::f16})
       check(fmt::format("convert {}", name_of(dtype)), 0, [&] {
-        DeviceTensor narrow(device_, dtype, shape);
-        nn::convert(device_, in.view, narrow.view);
-        nn::convert(device_, narrow.view, out.view);
-        return difference(download(device_, out.view), exact);
+        const TensorView narrow = tensors_.empty(dtype, shape);
+        nn::convert(device_, in, narrow);
+        nn::convert(device_, narrow, out);
+        return difference(download(out), exact);
       });
     check("reduce rows", 1e-5, [&] {
-      DeviceTensor sums(device_, DType::f32, Shape{rows});
-      nn::reduce_rows(device_, in.view, sums.view);
-      return difference(download(device_, sums.view), reference::reduce_rows(exact, rows, columns));
+      const TensorView sums = tensors_.empty(DType::f32, Shape{rows});
+      nn::reduce_rows(device_, in, sums);
+      return difference(download(sums), reference::reduce_rows(exact, rows, columns));
     });
     check("transpose", 0, [&] {
-      DeviceTensor turned(device_, DType::f32, Shape{columns, rows});
-      nn::transpose(device_, in.view, turned.view);
-      return difference(download(device_, turned.view), reference::transpose(exact, rows, columns));
+      const TensorView turned = tensors_.empty(DType::f32, Shape{columns, rows});
+      nn::transpose(device_, in, turned);
+      return difference(download(turned), reference::transpose(exact, rows, columns));
     });
     return good_;
   }
@@ -90,25 +70,27 @@ class SelfCheck {
  private:
   template <class Work>
   void check(const std::string& what, double bound, Work&& work) {
-    const auto start = std::chrono::steady_clock::now();
-    const double error = work();
-    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    double error = 0;
+    const double ms = milliseconds([&] { error = work(); });
     const bool good = error <= bound;
     fmt::print("  {:<14} {:<6} error {:.1e}, bound {:.0e}, {:.1f} ms\n", what, good ? "ok" : "WRONG", error, bound, ms);
     good_ = good_ && good;
   }
 
+  std::vector<double> download(const TensorView& view) const {
+    const std::vector<float> values = tensors_.download(view);
+    return {values.begin(), values.end()};
+  }
+
   Device device_;
+  DeviceTensors tensors_;
   bool good_ = true;
 };
 
 bool check_device(const std::string& selector) {
   const Device device = Device::open(selector);
   fmt::print("{} ({}, {})\n", device.name(), device.info().backend, device.info().toolchain);
-  const auto start = std::chrono::steady_clock::now();
-  nn::prepare_basic(device);
-  fmt::print("  kernels ready in {:.2f} s\n",
-             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  fmt::print("  kernels ready in {:.2f} s\n", milliseconds([&] { nn::prepare_basic(device); }) / 1000);
   return SelfCheck(device).run();
 }
 

@@ -19,8 +19,8 @@ bool cheaper(const AttentionDescription& description, const AttentionSizes& size
   if (description.score != Score::identity || description.causal) return false;
   const double group = static_cast<double>(sizes.heads) / static_cast<double>(sizes.kv_heads);
   const double queries = group * static_cast<double>(sizes.queries);
-  const double keys = static_cast<double>(sizes.keys);
-  const double head_size = static_cast<double>(sizes.head_size);
+  const auto keys = static_cast<double>(sizes.keys);
+  const auto head_size = static_cast<double>(sizes.head_size);
   const double linear = (over_queries * queries + over_keys * keys) * head_size;
   return advantage_of_pairs * linear < pairs * queries * keys;
 }

@@ -218,7 +218,8 @@ Device Device::open(std::string_view selector, DeviceOptions options) {
                        [&](const DeviceInfo& info) { return selector.empty() || matches(info, selector); });
   if (candidates.empty()) throw Error("no device matches " + origin, "the devices are: " + listing(infos));
   // A GPU is what people mean when they do not say.
-  std::ranges::stable_partition(candidates, [](const DeviceInfo& info) { return info.type == "gpu"; });
+  std::stable_partition(candidates.begin(), candidates.end(),
+                        [](const DeviceInfo& info) { return info.type == "gpu"; });
   for (DeviceInfo& info : candidates) {
     Device device = start(devices[static_cast<std::size_t>(info.index)], info, options);
     info = device.info();

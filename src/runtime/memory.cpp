@@ -12,7 +12,7 @@ namespace sylvit {
 
 std::string readable_bytes(std::size_t bytes) {
   constexpr std::array units = {"bytes", "KB", "MB", "GB", "TB", "PB", "EB"};
-  double value = static_cast<double>(bytes);
+  auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
   while (value >= 1024 && unit + 1 < units.size()) {
     value /= 1024;
@@ -59,7 +59,9 @@ Memory::~Memory() {
 }
 
 Memory::Memory(Memory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)), context_(other.context_) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      context_(std::move(other.context_)) {}
 
 Memory& Memory::operator=(Memory&& other) noexcept {
   std::swap(data_, other.data_);

@@ -90,8 +90,8 @@ std::string essence(const std::string& log) {
 
 class RunTimeLibrary final : public KernelLibrary {
  public:
-  RunTimeLibrary(const sycl::queue& queue, const DeviceInfo& device, Warn warn)
-      : queue_(queue), device_(device), cache_(KernelCache::from_environment(std::move(warn))) {}
+  RunTimeLibrary(sycl::queue queue, DeviceInfo device, Warn warn)
+      : queue_(std::move(queue)), device_(std::move(device)), cache_(KernelCache::from_environment(std::move(warn))) {}
 
   void prepare(std::span<const KernelName> kernels) override {
     const std::scoped_lock lock(mutex_);
@@ -101,8 +101,10 @@ class RunTimeLibrary final : public KernelLibrary {
     // and not on what ran before.
     std::vector<KernelName> batch(kernels.begin(), kernels.end());
     std::ranges::sort(batch, {}, entry_name);
-    const auto duplicates = std::ranges::unique(batch, {}, entry_name);
-    batch.erase(duplicates.begin(), duplicates.end());
+    const auto duplicates = std::unique(batch.begin(), batch.end(), [](const KernelName& a, const KernelName& b) {
+      return entry_name(a) == entry_name(b);
+    });
+    batch.erase(duplicates, batch.end());
     for (const KernelName& kernel : batch) check_sub_group(device_, kernel);
     const std::string source = source_of(batch);
     const std::string key = key_of(source);

@@ -1,0 +1,33 @@
+// How the bench commands take times.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+namespace sylvit::cli {
+
+/// Times of one piece of work, in milliseconds.
+class Times {
+ public:
+  void add(double ms) { all_.push_back(ms); }
+  double best() const { return *std::ranges::min_element(all_); }
+  double median() const {
+    std::vector<double> sorted = all_;
+    std::ranges::sort(sorted);
+    return sorted[sorted.size() / 2];
+  }
+  std::size_t count() const { return all_.size(); }
+
+ private:
+  std::vector<double> all_;
+};
+
+template <class Work>
+double milliseconds(const Work& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace sylvit::cli
