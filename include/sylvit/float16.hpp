@@ -70,7 +70,7 @@ struct f16 {
     // Subnormal: the mantissa as the fraction of 2^-14, less that 2^-14. No f32 subnormal appears on the way, so a
     // device that flushes those to zero gets this right too.
     const auto subnormal = std::bit_cast<std::uint32_t>(std::bit_cast<float>((magnitude << 13) + 0x38800000U) -
-                                                                 std::bit_cast<float>(0x38800000U));
+                                                        std::bit_cast<float>(0x38800000U));
     const std::uint32_t infinite_or_nan = (magnitude << 13) + 0x70000000U;
     std::uint32_t result = magnitude < 0x0400U ? subnormal : normal;
     result = magnitude >= 0x7c00U ? infinite_or_nan : result;

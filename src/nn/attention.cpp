@@ -350,29 +350,28 @@ class Pass {
                                                         .scale = plan_.scale(),
                                                         .alpha = plan_.description.alpha,
                                                         .divisor = plan_.description.divisor};
-    const auto launch_cut = [&](const char* functor, const sycl::range<3>& groups, int local_floats) {
-      run(nn::backward_kernel(functor, plan_.description.score, sizes.dtype, config),
-          {.groups = groups, .work_items = size(config.work_items()), .local_floats = size(local_floats)}, arguments);
-    };
     const std::size_t batch = size(sizes.batch);
     const std::size_t kv_heads = size(sizes.kv_heads);
+    const std::size_t work_items = size(config.work_items());
+    const runtime::Grid key_blocks{{batch, kv_heads, plan_.key_blocks()}, work_items, size(config.local_floats())};
+    std::vector<runtime::Grid> grids;
     switch (plan_.cut) {
       case BackwardCut::head:
-        launch_cut("AttentionBackwardHead", {batch, kv_heads, 1}, config.local_floats());
+        grids = {{{batch, kv_heads, 1}, work_items, size(config.local_floats())}};
         break;
       case BackwardCut::split:
-        launch_cut("AttentionBackwardQueries",
-                   {batch, size(sizes.heads),
-                    divided_up(static_cast<std::int64_t>(query_blocks), static_cast<std::int64_t>(share))},
-                   config.local_floats_of_queries());
-        launch_cut("AttentionBackwardKeys", {batch, kv_heads, plan_.key_blocks()}, config.local_floats());
+        grids = {{{batch, size(sizes.heads),
+                   divided_up(static_cast<std::int64_t>(query_blocks), static_cast<std::int64_t>(share))},
+                  work_items,
+                  size(config.local_floats_of_queries())},
+                 key_blocks};
         break;
       case BackwardCut::partial:
-        launch_cut("AttentionBackwardPartial", {batch, kv_heads, plan_.key_blocks()}, config.local_floats());
-        run(nn::partial_sum_kernel(sizes.dtype, config),
-            {.groups = {batch, size(sizes.heads), query_blocks}, .work_items = size(config.work_items())}, arguments);
+        grids = {key_blocks, {{batch, size(sizes.heads), query_blocks}, work_items, 0}};
         break;
     }
+    const auto kernels = nn::backward_kernels(plan_.cut, plan_.description.score, sizes.dtype, config);
+    for (std::size_t i = 0; i < kernels.size(); ++i) run(kernels[i], grids[i], arguments);
   }
 
   void head_sums(const AttentionGradients& gradients, const BackwardMemory& kept) {
@@ -497,17 +496,9 @@ std::vector<runtime::KernelName> attention_kernels_for(const Device& device, con
   const kernels::HeadNormConfig norm = nn::head_norm_config(plan.table);
   if (description.qk_norm) kernels.push_back(nn::head_norm_forward_kernel(dtype, norm));
   if (backward) {
-    if (plan.linear_backward) {
-      // Those above.
-    } else if (plan.cut == BackwardCut::head) {
-      kernels.push_back(nn::backward_kernel("AttentionBackwardHead", score, dtype, plan.backward));
-    } else if (plan.cut == BackwardCut::split) {
-      kernels.push_back(nn::backward_kernel("AttentionBackwardQueries", score, dtype, plan.backward));
-      kernels.push_back(nn::backward_kernel("AttentionBackwardKeys", score, dtype, plan.backward));
-    } else {
-      kernels.push_back(nn::backward_kernel("AttentionBackwardPartial", score, dtype, plan.backward));
-      kernels.push_back(nn::partial_sum_kernel(dtype, plan.backward));
-    }
+    if (!plan.linear_backward)
+      for (const runtime::KernelName& kernel : nn::backward_kernels(plan.cut, score, dtype, plan.backward))
+        kernels.push_back(kernel);
     if (score == Score::softmax)
       kernels.push_back(nn::backward_rows_kernel(dtype, nn::backward_rows_config(plan.table)));
     kernels.push_back(nn::head_sums_kernel(nn::head_sums_config(plan.table)));

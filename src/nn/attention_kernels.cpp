@@ -182,22 +182,28 @@ runtime::Kernel<kernels::AttentionForwardArguments> forward_kernel(Score score, 
       true);
 }
 
-runtime::Kernel<kernels::AttentionBackwardArguments> backward_kernel(const std::string& functor, Score score,
-                                                                     DType dtype,
-                                                                     const kernels::AttentionBackwardConfig& config) {
-  const char* header = functor == "AttentionBackwardHead"      ? "attention_backward_head.hpp"
-                       : functor == "AttentionBackwardPartial" ? "attention_backward_partial.hpp"
-                                                               : "attention_backward_split.hpp";
-  return named<kernels::AttentionBackwardArguments>(
-      header, "AttentionBackwardArguments",
-      functor + "<" + functor_of(score) + ", " + type_text(dtype) + ", " + text(config) + ">", config.lanes, true);
-}
-
-runtime::Kernel<kernels::AttentionBackwardArguments> partial_sum_kernel(
-    DType dtype, const kernels::AttentionBackwardConfig& config) {
-  return named<kernels::AttentionBackwardArguments>(
-      "attention_backward_partial.hpp", "AttentionBackwardArguments",
-      "AttentionBackwardPartialSum<" + type_text(dtype) + ", " + text(config) + ">", config.lanes, false);
+std::vector<runtime::Kernel<kernels::AttentionBackwardArguments>> backward_kernels(
+    BackwardCut cut, Score score, DType dtype, const kernels::AttentionBackwardConfig& config) {
+  // Those that compute scores need local memory; the sum of partial results needs neither.
+  const auto kernel = [&](const char* header, const char* functor, bool takes_score) {
+    std::string type(functor);
+    type.append("<");
+    if (takes_score) type.append(functor_of(score)).append(", ");
+    type.append(type_text(dtype)).append(", ").append(text(config)).append(">");
+    return named<kernels::AttentionBackwardArguments>(header, "AttentionBackwardArguments", std::move(type),
+                                                      config.lanes, takes_score);
+  };
+  switch (cut) {
+    case BackwardCut::head:
+      return {kernel("attention_backward_head.hpp", "AttentionBackwardHead", true)};
+    case BackwardCut::split:
+      return {kernel("attention_backward_split.hpp", "AttentionBackwardQueries", true),
+              kernel("attention_backward_split.hpp", "AttentionBackwardKeys", true)};
+    case BackwardCut::partial:
+      return {kernel("attention_backward_partial.hpp", "AttentionBackwardPartial", true),
+              kernel("attention_backward_partial.hpp", "AttentionBackwardPartialSum", false)};
+  }
+  return {};
 }
 
 runtime::Kernel<kernels::AttentionLinearSumArguments> linear_sum_kernel(DType dtype,
@@ -285,17 +291,9 @@ std::vector<runtime::KernelName> attention_variants(const tuning::Table& table) 
         }
         for (AttentionCase at = any;;) {
           const tuning::Record& record = backward_record(table, at);
-          const kernels::AttentionBackwardConfig config = backward_config(record, head_size);
-          const BackwardCut cut = backward_cut(record);
-          if (cut == BackwardCut::partial) {
-            result.push_back(backward_kernel("AttentionBackwardPartial", score, dtype, config));
-            result.push_back(partial_sum_kernel(dtype, config));
-          } else if (cut == BackwardCut::split) {
-            result.push_back(backward_kernel("AttentionBackwardQueries", score, dtype, config));
-            result.push_back(backward_kernel("AttentionBackwardKeys", score, dtype, config));
-          } else {
-            result.push_back(backward_kernel("AttentionBackwardHead", score, dtype, config));
-          }
+          for (const runtime::KernelName& kernel :
+               backward_kernels(backward_cut(record), score, dtype, backward_config(record, head_size)))
+            result.push_back(kernel);
           if (record.max_length == 0) break;
           at.keys = record.max_length + 1;
         }

@@ -56,12 +56,9 @@ std::string text(const kernels::AttentionLinearConfig& config);
 
 runtime::Kernel<kernels::AttentionForwardArguments> forward_kernel(Score score, DType dtype,
                                                                    const kernels::AttentionForwardConfig& config);
-/// `functor`: AttentionBackwardHead, AttentionBackwardQueries, AttentionBackwardKeys or AttentionBackwardPartial.
-runtime::Kernel<kernels::AttentionBackwardArguments> backward_kernel(const std::string& functor, Score score,
-                                                                     DType dtype,
-                                                                     const kernels::AttentionBackwardConfig& config);
-runtime::Kernel<kernels::AttentionBackwardArguments> partial_sum_kernel(DType dtype,
-                                                                        const kernels::AttentionBackwardConfig& config);
+/// The kernels of a cut, in the order they run.
+std::vector<runtime::Kernel<kernels::AttentionBackwardArguments>> backward_kernels(
+    BackwardCut cut, Score score, DType dtype, const kernels::AttentionBackwardConfig& config);
 runtime::Kernel<kernels::AttentionLinearSumArguments> linear_sum_kernel(DType dtype,
                                                                         const kernels::AttentionLinearConfig& config);
 runtime::Kernel<kernels::AttentionLinearProductArguments> linear_product_kernel(
