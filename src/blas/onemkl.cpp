@@ -1,38 +1,51 @@
-#include "blas/onemkl.hpp"
+// oneMKL on SYCL queues: under the DPC++ toolchains, where CMake found it.
+#include "blas/product.hpp"
 
 #if defined(SYLVIT_ONEMKL)
+#include <array>
 #include <oneapi/mkl/blas.hpp>
-#endif
 
-#include <sylvit/error.hpp>
-
-#include "runtime/translate.hpp"
+#include "blas/vendor.hpp"
 
 namespace sylvit::blas {
 
-#if defined(SYLVIT_ONEMKL)
+namespace {
 
-bool has_onemkl() { return true; }
+struct OneMkl {
+  static constexpr const char* call = "oneMKL's gemm";
+  using Bfloat16 = oneapi::mkl::bfloat16;
+  static constexpr auto plain = oneapi::mkl::transpose::nontrans;
+  static constexpr auto transposed = oneapi::mkl::transpose::trans;
+  template <class... Arguments>
+  static sycl::event gemm(Arguments&&... arguments) {
+    return oneapi::mkl::blas::row_major::gemm(std::forward<Arguments>(arguments)...);
+  }
+  template <class... Arguments>
+  static sycl::event gemm_batch(Arguments&&... arguments) {
+    return oneapi::mkl::blas::row_major::gemm_batch(std::forward<Arguments>(arguments)...);
+  }
+};
 
-sycl::event onemkl_gemm(const Device& device, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-                        const float* b, float* c, std::span<const sycl::event> after) {
-  return runtime::translated("oneMKL's gemm", device.name(), [&] {
-    const auto plain = oneapi::mkl::transpose::nontrans;
-    return oneapi::mkl::blas::row_major::gemm(device.queue(), plain, plain, m, n, k, 1.0F, a, k, b, n, 0.0F, c, n,
-                                              {after.begin(), after.end()});
-  });
+/// It runs on x86 CPUs and Intel GPUs. Its batches of 16-bit results overwrite what lies behind C's rows.
+bool serves(const Device& device, const Product& product) {
+  const bool rows_stay_inside = product.c_type == DType::f32 || product.batch == 1 || product.c_stride == product.n;
+  return rows_stay_inside && (device.info().backend == "opencl" || device.info().backend == "level_zero");
 }
+
+constexpr std::array provider{Provider{"onemkl", serves, Vendor<OneMkl>::run}};
+
+}  // namespace
+
+std::span<const Provider> onemkl_provider() { return provider; }
+
+}  // namespace sylvit::blas
 
 #else
 
-bool has_onemkl() { return false; }
+namespace sylvit::blas {
 
-sycl::event onemkl_gemm(const Device& device, std::int64_t /*m*/, std::int64_t /*n*/, std::int64_t /*k*/,
-                        const float* /*a*/, const float* /*b*/, float* /*c*/, std::span<const sycl::event> /*after*/) {
-  throw Error("this library was built without oneMKL", "build it with the rtc toolchain, or where CMake finds oneMKL",
-              device.name());
-}
-
-#endif
+std::span<const Provider> onemkl_provider() { return {}; }
 
 }  // namespace sylvit::blas
+
+#endif

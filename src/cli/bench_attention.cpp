@@ -7,11 +7,9 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "blas/onemkl.hpp"
 #include "cli/attention_options.hpp"
+#include "cli/ceiling.hpp"
 #include "cli/commands.hpp"
-#include "cli/device_tensors.hpp"
-#include "cli/timing.hpp"
 
 namespace sylvit::cli {
 
@@ -27,13 +25,12 @@ struct Options {
 
 struct Result {
   Times times;
-  Times ceiling;  // empty without a GEMM to measure it with
+  double ceiling_gflops;
+  std::string ceiling_provider;
   double flops;
   std::size_t extra_bytes;
   AttentionPlan plan;
 };
-
-constexpr std::int64_t ceiling_size = 1024;
 
 Result measure(const Device& device, const Options& options) {
   const AttentionDescription description = options.attention.description();
@@ -71,45 +68,32 @@ Result measure(const Device& device, const Options& options) {
                         : attention_backward_plan(device, description, inputs);
   if (forward && backward) result.plan.config += "; " + attention_backward_plan(device, description, inputs).config;
 
-  const Shape square{ceiling_size, ceiling_size};
-  const bool has_ceiling = blas::has_onemkl();
-  const TensorView a = has_ceiling ? tensors.random(DType::f32, square) : TensorView();
-  const TensorView b = has_ceiling ? tensors.random(DType::f32, square) : TensorView();
-  const TensorView c = has_ceiling ? tensors.empty(DType::f32, square) : TensorView();
-  const auto run_ceiling = [&] {
-    blas::onemkl_gemm(device, ceiling_size, ceiling_size, ceiling_size, a.as<float>(), b.as<float>(), c.as<float>());
-    device.wait();
-  };
-
+  Ceiling ceiling(device);
   run(true);
   run(forward);
-  if (has_ceiling) run_ceiling();
   // The two alternate, so that whatever slows the machine down slows both.
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.seconds);
   while (result.times.count() < 5 || std::chrono::steady_clock::now() < end) {
     result.times.add(milliseconds([&] { run(forward); }));
-    if (has_ceiling && (result.ceiling.count() < 5 || result.times.count() % 4 == 0))
-      result.ceiling.add(milliseconds(run_ceiling));
+    if (ceiling.count() < 5 || result.times.count() % 4 == 0) ceiling.measure();
   }
+  result.ceiling_gflops = ceiling.gflops();
+  result.ceiling_provider = ceiling.provider();
   return result;
 }
 
 void print(const Device& device, const Options& options, const Result& result) {
   const double gflops = result.flops / result.times.best() / 1e6;
-  const auto cube = static_cast<double>(ceiling_size);
-  const bool has_ceiling = result.ceiling.count() > 0;
-  const double ceiling = has_ceiling ? 2 * cube * cube * cube / result.ceiling.best() / 1e6 : 0;
   if (options.json) {
-    nlohmann::ordered_json json{{"ms_best", result.times.best()},
-                                {"ms_median", result.times.median()},
-                                {"gflops", gflops},
-                                {"ceiling_gflops", nullptr},
-                                {"config", result.plan.config},
-                                {"config_source", result.plan.source},
-                                {"extra_bytes", result.extra_bytes},
-                                {"device", device.name()},
-                                {"toolchain", device.info().toolchain}};
-    if (has_ceiling) json["ceiling_gflops"] = ceiling;
+    const nlohmann::ordered_json json{{"ms_best", result.times.best()},
+                                      {"ms_median", result.times.median()},
+                                      {"gflops", gflops},
+                                      {"ceiling_gflops", result.ceiling_gflops},
+                                      {"config", result.plan.config},
+                                      {"config_source", result.plan.source},
+                                      {"extra_bytes", result.extra_bytes},
+                                      {"device", device.name()},
+                                      {"toolchain", device.info().toolchain}};
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }
@@ -117,11 +101,8 @@ void print(const Device& device, const Options& options, const Result& result) {
   fmt::print("  time      {:.3f} ms best, {:.3f} ms median of {}\n", result.times.best(), result.times.median(),
              result.times.count());
   fmt::print("  speed     {:.1f} GFLOP/s (at the best time)\n", gflops);
-  if (has_ceiling)
-    fmt::print("  ceiling   {:.1f} GFLOP/s (GEMM {}), of which {:.0f} %\n", ceiling, ceiling_size,
-               100 * gflops / ceiling);
-  else
-    fmt::print("  ceiling   not measured: this build has no GEMM\n");
+  fmt::print("  ceiling   {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", result.ceiling_gflops, Ceiling::size,
+             result.ceiling_provider, 100 * gflops / result.ceiling_gflops);
   fmt::print("  memory    {} beside inputs and outputs\n", readable_bytes(result.extra_bytes));
   fmt::print("  config    {}\n  from      {}\n", result.plan.config, result.plan.source);
 }

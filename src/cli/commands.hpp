@@ -7,8 +7,9 @@ namespace sylvit::cli {
 
 void add_devices(CLI::App& program);
 void add_self_check(CLI::App& program);
-/// `sylvit run attention` and `sylvit bench attention`: subcommands of run and bench.
+// Subcommands of run and of bench.
 void add_run_attention(CLI::App& run);
 void add_bench_attention(CLI::App& bench);
+void add_bench_gemm(CLI::App& bench);
 
 }  // namespace sylvit::cli

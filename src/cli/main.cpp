@@ -19,6 +19,7 @@ int main(int count, char** words) try {
   CLI::App* bench = program.add_subcommand("bench", "Measure speed");
   bench->require_subcommand(1);
   sylvit::cli::add_bench_attention(*bench);
+  sylvit::cli::add_bench_gemm(*bench);
   try {
     program.parse(count, words);
   } catch (const CLI::ParseError& error) {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 
+#include "blas/builtin.hpp"
 #include "nn/attention_kernels.hpp"
 
 namespace sylvit::nn {
@@ -18,14 +19,6 @@ std::string text(const kernels::ElementwiseConfig& config) {
 }
 
 }  // namespace
-
-std::string config_text(std::string_view name, std::initializer_list<int> numbers) {
-  std::string text = std::string(name) + "{";
-  for (const int number : numbers) text += (text.back() == '{' ? "" : ", ") + std::to_string(number);
-  return text + "}";
-}
-
-std::string type_text(DType dtype) { return dtype == DType::f32 ? "float" : std::string(name_of(dtype)); }
 
 kernels::ElementwiseConfig elementwise_config(const tuning::Record& record) {
   return checked(kernels::ElementwiseConfig{record.number("work_items"), record.number("per_item")}, record);
@@ -92,6 +85,7 @@ std::vector<runtime::KernelName> list_variants(std::span<const std::string> back
     if (std::ranges::find(backends, table.name().substr(0, table.name().find('/'))) != backends.end()) {
       std::ranges::copy(basic_variants(table), std::back_inserter(result));
       std::ranges::copy(attention_variants(table), std::back_inserter(result));
+      std::ranges::copy(blas::gemm_variants(table), std::back_inserter(result));
     }
   std::set<std::string> seen;
   std::erase_if(result, [&](const runtime::KernelName& kernel) { return !seen.insert(kernel.type).second; });

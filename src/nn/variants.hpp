@@ -2,37 +2,22 @@
 // that list_variants() gives for their backends; the names are made by the same functions that the layers call.
 #pragma once
 
-#include <sylvit/error.hpp>
-
-#include <array>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "kernels/elementwise.hpp"
 #include "kernels/reduce.hpp"
 #include "kernels/transpose.hpp"
 #include "runtime/kernel.hpp"
-#include "tuning/table.hpp"
+#include "tuning/variant.hpp"
 
 namespace sylvit::nn {
 
-inline constexpr std::array storage_types = {DType::f32, DType::bf16, DType::f16};
-
-/// "Name{1, 2}", a configuration as C++ text.
-std::string config_text(std::string_view name, std::initializer_list<int> numbers);
-
-/// The configuration itself, if its numbers fit together.
-template <class Config>
-Config checked(const Config& config, const tuning::Record& record) {
-  if (!config.valid())
-    throw Error("the tuning record for " + record.kernel + " (" + record.origin + ") has tile numbers that do not fit");
-  return config;
-}
-
-/// The C++ name of a storage type inside namespace sylvit::kernels: "float", "bf16", "f16".
-std::string type_text(DType dtype);
+using tuning::checked;
+using tuning::config_text;
+using tuning::storage_types;
+using tuning::type_text;
 
 kernels::ElementwiseConfig elementwise_config(const tuning::Record& record);
 kernels::ReduceRowsConfig reduce_rows_config(const tuning::Record& record);

@@ -1,0 +1,55 @@
+// Matrix products with what follows them in a network, on whichever library serves the device best:
+//
+//     C = epilogue(alpha · A B + beta · C)
+//
+// Operands are views [m, k] · [k, n] → [m, n], or with a batch axis in front. Transposed operands are permuted views:
+// one of the last two axes of A and of B is contiguous, and so are the rows of C. Sums are f32 whatever the storage
+// type. All functions return at once, after adding work to the device's queue behind the given events; nothing is
+// allocated. Results are bitwise repeatable. Safe to call from several threads for different outputs and workspaces.
+#pragma once
+
+#include <sylvit/device.hpp>
+#include <sylvit/tensor.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sylvit {
+
+enum class Epilogue : std::uint8_t {
+  none,
+  bias,            ///< + bias
+  bias_gelu,       ///< u = product + bias, stored in `kept` if given; C = gelu(u)
+  bias_gelu_tanh,  ///< the same with GELU's usual approximation
+  bias_residual    ///< + bias + residual
+};
+
+struct Gemm {
+  TensorView a = {};  ///< [m, k] or [batch, m, k]
+  TensorView b = {};  ///< [k, n] or [batch, k, n]; A's type
+  TensorView c = {};  ///< [m, n] or [batch, m, n]; A's type or f32
+  float alpha = 1.0F;
+  float beta = 0.0F;  ///< 0: what C holds is not read
+  Epilogue epilogue = Epilogue::none;
+  TensorView bias = {};      ///< [n], f32
+  TensorView residual = {};  ///< C's shape and type; may be C itself
+  TensorView kept = {};      ///< C's shape and type
+};
+
+/// Bytes of scratch memory on the device that gemm() needs for these operands; may be 0.
+std::size_t gemm_workspace(const Device& device, const Gemm& gemm);
+
+/// Throws Error that names the operand and the numbers when something does not fit.
+sycl::event gemm(const Device& device, const Gemm& gemm, void* workspace, std::span<const sycl::event> after = {});
+
+/// Builds the kernels that this product needs; without it they are built at its first use.
+void gemm_prepare(const Device& device, const Gemm& gemm);
+
+/// The providers that can serve this product, best first: "onemkl", "onemath", "blas", "builtin". gemm() uses the
+/// first, or the one that the variable SYLVIT_GEMM names.
+std::vector<std::string> gemm_providers(const Device& device, const Gemm& gemm);
+
+}  // namespace sylvit

@@ -1,0 +1,137 @@
+// sylvit bench gemm: a matrix product by every provider that can serve it, taking turns.
+#include <sylvit/error.hpp>
+#include <sylvit/gemm.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/device_tensors.hpp"
+#include "cli/timing.hpp"
+
+namespace sylvit::cli {
+
+namespace {
+
+struct Options {
+  std::vector<std::int64_t> shape = {1576, 1152, 384};
+  std::string dtype = "f32";
+  std::string result;
+  std::string epilogue = "none";
+  std::string device;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  double seconds = 2;
+  bool json = false;
+};
+
+constexpr std::array epilogues{
+    std::pair{"none", Epilogue::none}, std::pair{"bias", Epilogue::bias}, std::pair{"bias_gelu", Epilogue::bias_gelu},
+    std::pair{"bias_gelu_tanh", Epilogue::bias_gelu_tanh}, std::pair{"bias_residual", Epilogue::bias_residual}};
+
+/// Forces one provider for as long as the object lives.
+class Forced {
+ public:
+  explicit Forced(const std::string& provider) {
+    if (const char* before = std::getenv("SYLVIT_GEMM")) before_ = before;
+    setenv("SYLVIT_GEMM", provider.c_str(), 1);
+  }
+  ~Forced() { before_.empty() ? unsetenv("SYLVIT_GEMM") : setenv("SYLVIT_GEMM", before_.c_str(), 1); }
+  Forced(const Forced&) = delete;
+  Forced& operator=(const Forced&) = delete;
+
+ private:
+  std::string before_;
+};
+
+struct Contestant {
+  std::string provider;
+  void* workspace;
+  std::size_t workspace_bytes;
+  Times times = {};
+};
+
+void bench(const Options& options) {
+  if (options.shape.size() != 3 || std::ranges::any_of(options.shape, [](std::int64_t n) { return n < 1; }))
+    throw Error("--shape takes three positive numbers: M,N,K");
+  const DType dtype = parse_dtype(options.dtype);
+  const DType result_type = options.result.empty() ? dtype : parse_dtype(options.result);
+  const std::int64_t m = options.shape[0];
+  const std::int64_t n = options.shape[1];
+  const std::int64_t k = options.shape[2];
+  const Device device = Device::open(options.device);
+  DeviceTensors tensors(device, "the benchmark");
+  const auto factor = [&](std::int64_t rows, std::int64_t columns, bool transposed) {
+    return transposed ? tensors.random(dtype, {columns, rows}).permute({1, 0}) : tensors.random(dtype, {rows, columns});
+  };
+  Gemm product{.a = factor(m, k, options.transpose_a),
+               .b = factor(k, n, options.transpose_b),
+               .c = tensors.empty(result_type, {m, n})};
+  for (const auto& [name, epilogue] : epilogues)
+    if (options.epilogue == name) product.epilogue = epilogue;
+  if (product.epilogue != Epilogue::none) product.bias = tensors.random(DType::f32, {n});
+  if (product.epilogue == Epilogue::bias_residual) product.residual = tensors.random(result_type, {m, n});
+
+  std::vector<Contestant> contestants;
+  for (const std::string& provider : gemm_providers(device, product)) {
+    const Forced forced(provider);
+    const std::size_t bytes = gemm_workspace(device, product);
+    contestants.push_back({provider, tensors.scratch(bytes), bytes});
+  }
+  const auto run = [&](const Contestant& contestant) {
+    const Forced forced(contestant.provider);
+    gemm(device, product, contestant.workspace);
+    device.wait();
+  };
+  for (const Contestant& contestant : contestants) run(contestant);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.seconds);
+  while (contestants.front().times.count() < 5 || std::chrono::steady_clock::now() < end)
+    for (Contestant& contestant : contestants) contestant.times.add(milliseconds([&] { run(contestant); }));
+
+  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const auto gflops = [&](const Contestant& contestant) { return flops / contestant.times.best() / 1e6; };
+  if (options.json) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::array();
+    for (const Contestant& contestant : contestants)
+      json.push_back({{"provider", contestant.provider},
+                      {"ms_best", contestant.times.best()},
+                      {"ms_median", contestant.times.median()},
+                      {"gflops", gflops(contestant)},
+                      {"workspace_bytes", contestant.workspace_bytes},
+                      {"device", device.name()},
+                      {"toolchain", device.info().toolchain}});
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return;
+  }
+  fmt::print("{} x {} x {} {} on {} ({}), {} rounds\n", m, n, k, options.dtype, device.name(), device.info().toolchain,
+             contestants.front().times.count());
+  fmt::print("  {:<10} {:>10} {:>10} {:>10} {:>8}\n", "provider", "best ms", "median ms", "GFLOP/s", "of first");
+  for (const Contestant& contestant : contestants)
+    fmt::print("  {:<10} {:>10.3f} {:>10.3f} {:>10.1f} {:>7.0f}%\n", contestant.provider, contestant.times.best(),
+               contestant.times.median(), gflops(contestant),
+               100 * contestants.front().times.best() / contestant.times.best());
+}
+
+}  // namespace
+
+void add_bench_gemm(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("gemm", "Compare the providers of matrix products");
+  auto options = std::make_shared<Options>();
+  command->add_option("--shape", options->shape, "M,N,K")->delimiter(',')->capture_default_str();
+  command->add_option("--dtype", options->dtype, "Type of the factors: f32, bf16 or f16")->capture_default_str();
+  command->add_option("--result", options->result, "Type of the result (default: that of the factors)");
+  command->add_option("--epilogue", options->epilogue, "none, bias, bias_gelu, bias_gelu_tanh or bias_residual")
+      ->check(CLI::IsMember({"none", "bias", "bias_gelu", "bias_gelu_tanh", "bias_residual"}))
+      ->capture_default_str();
+  command->add_flag("--transpose-a", options->transpose_a, "A lies as [K, M]");
+  command->add_flag("--transpose-b", options->transpose_b, "B lies as [N, K], as a network's weights do");
+  command->add_option("--device", options->device, "Index, name part, backend or type");
+  command->add_option("--seconds", options->seconds, "How long to measure")->capture_default_str();
+  command->add_flag("--json", options->json, "Print a JSON array, one object a provider");
+  command->callback([options] { bench(*options); });
+}
+
+}  // namespace sylvit::cli
