@@ -15,7 +15,8 @@ namespace sylvit {
 
 namespace runtime {
 class KernelLibrary;
-}
+class Rehearsal;
+}  // namespace runtime
 
 /// What `sylvit devices` shows of a device.
 struct DeviceInfo {
@@ -85,6 +86,7 @@ class Device {
   /// An in-order queue of our own on a device, probed but not judged.
   static Device start(const sycl::device& device, DeviceInfo info, DeviceOptions options);
   friend std::vector<DeviceInfo> list_devices();
+  friend class runtime::Rehearsal;
 
   std::shared_ptr<State> state_;
 };

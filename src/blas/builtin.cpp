@@ -48,18 +48,19 @@ sycl::event builtin_gemm(const Device& device, const Product& product, const ker
   auto* packed = static_cast<float*>(workspace);
   const Factor& a = product.a;
   const Factor& b = product.b;
-  const sycl::event ready =
-      runtime::launch(device, kernels.pack,
-                      {.groups = {size(product.batch), size(panels), size(divided_up(product.k, config.depth_block))},
-                       .work_items = size(config.lanes)},
-                      {.b = b.data,
-                       .packed = packed,
-                       .row_stride = b.transposed ? 1 : b.stride,
-                       .column_stride = b.transposed ? b.stride : 1,
-                       .batch_stride = b.batch_stride,
-                       .n = static_cast<int>(product.n),
-                       .k = static_cast<int>(product.k)},
-                      after);
+  const sycl::event ready = runtime::launch(device, kernels.pack,
+                                            {.groups = {size(product.batch), size(divided_up(panels, config.panels)),
+                                                        size(divided_up(product.k, config.depth_block))},
+                                             .work_items = size(config.lanes)},
+                                            {.b = b.data,
+                                             .packed = packed,
+                                             .row_stride = b.transposed ? 1 : b.stride,
+                                             .column_stride = b.transposed ? b.stride : 1,
+                                             .batch_stride = b.batch_stride,
+                                             .n = static_cast<int>(product.n),
+                                             .k = static_cast<int>(product.k),
+                                             .total_panels = static_cast<int>(panels)},
+                                            after);
   return runtime::launch(device, kernels.multiply,
                          {.groups = {size(product.batch), size(divided_up(product.m, config.row_block)),
                                      size(divided_up(panels, config.panels))},

@@ -10,6 +10,7 @@
 
 #include "blas/builtin.hpp"
 #include "blas/product.hpp"
+#include "runtime/rehearsal.hpp"
 
 namespace sylvit {
 
@@ -57,7 +58,10 @@ void check_epilogue(const Gemm& gemm, std::int64_t n) {
             "the bias is " + shape_of(gemm.bias) + " " + std::string(name_of(gemm.bias.dtype())) +
                 ", and must be dense f32 [" + std::to_string(n) + "]");
   }
-  if (gemm.epilogue == Epilogue::bias_residual) check_same_as_c(gemm.residual, "the residual", gemm);
+  if (gemm.epilogue == Epilogue::bias_residual) {
+    check_same_as_c(gemm.residual, "the residual", gemm);
+    require(!gemm.residual.overlaps(gemm.c), "the residual overlaps C, but is not C itself");
+  }
   if (gemm.kept) {
     require(is_gelu(gemm.epilogue), "only gelu keeps what it was taken of");
     check_same_as_c(gemm.kept, "kept", gemm);
@@ -151,25 +155,26 @@ std::size_t gemm_workspace(const Device& device, const Gemm& gemm) {
 }
 
 sycl::event gemm(const Device& device, const Gemm& gemm, void* workspace, std::span<const sycl::event> after) {
+  if (gemm.epilogue == Epilogue::bias_residual && gemm.residual.data() == gemm.c.data()) {
+    // A residual in place is one more C, which every provider adds on its way.
+    Gemm in_place = gemm;
+    in_place.beta += 1.0F;
+    in_place.epilogue = Epilogue::bias;
+    return sylvit::gemm(device, in_place, workspace, after);
+  }
   const blas::Product product = blas::product_of(gemm);
   const kernels::GemmOutput output = blas::output_of(gemm, product);
   const std::optional<blas::Provider> vendor = blas::choose(device, product);
   if (!vendor) return blas::builtin_gemm(device, product, output, workspace, after);
-  const sycl::event done = vendor->run(device, product, after);
+  const sycl::event done = runtime::is_rehearsal(device) ? sycl::event() : vendor->run(device, product, after);
   if (gemm.epilogue == Epilogue::none) return done;
   return blas::run_epilogue(device, product, output, {&done, 1});
 }
 
 void gemm_prepare(const Device& device, const Gemm& gemm) {
-  const blas::Product product = blas::product_of(gemm);
-  const tuning::Table& table = tuning::table_for(device.info());
-  if (blas::choose(device, product)) {
-    if (gemm.epilogue != Epilogue::none)
-      runtime::prepare(device, std::vector<runtime::KernelName>{blas::epilogue_kernel(table, product.c_type).kernel});
-    return;
-  }
-  const blas::BuiltinKernels kernels = blas::builtin_kernels(table, product.type, product.c_type);
-  runtime::prepare(device, std::vector<runtime::KernelName>{kernels.pack, kernels.multiply});
+  const runtime::Rehearsal rehearsal(device);
+  sylvit::gemm(rehearsal.device(), gemm, nullptr);
+  runtime::prepare(device, rehearsal.kernels());
 }
 
 std::vector<std::string> gemm_providers(const Device& device, const Gemm& gemm) {

@@ -65,15 +65,16 @@ struct GemmConfig {
   }
 };
 
-/// Launched over (batch, panels, ceil(k / depth_block)) work-groups of config.lanes.
+/// Launched over (batch, ceil(total_panels / panels), ceil(k / depth_block)) work-groups of config.lanes.
 struct GemmPackArguments {
   const void* b;
-  float* packed;            ///< [batch, panels, k, width]
-  std::int64_t row_stride;  ///< distance of B(k, n) and B(k + 1, n)
-  std::int64_t column_stride;
+  float* packed;               ///< [batch, total_panels, k, width]
+  std::int64_t row_stride;     ///< distance of B(k, n) and B(k + 1, n)
+  std::int64_t column_stride;  ///< one of the two is 1
   std::int64_t batch_stride;
   int n;
   int k;
+  int total_panels;
 };
 
 template <class T, GemmConfig config>
@@ -83,26 +84,53 @@ struct GemmPack {
 
   [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* /*local*/) {
     const Arguments args = arguments;
-    constexpr int width = config.width();
     const std::int64_t batch = group_of(item, 0);
-    const std::int64_t panel = group_of(item, 1);
-    const std::int64_t panels = static_cast<std::int64_t>(item.get_group_range(1));
-    const int lane = lane_of(item);
+    const int first_panel = static_cast<int>(group_of(item, 1)) * config.panels;
+    const int last_panel = smaller(first_panel + config.panels, args.total_panels);
+    // Panels without padding; the one behind them may be the last, partial one.
+    const int whole_panels = smaller(last_panel, args.n / width);
     const int first = static_cast<int>(group_of(item, 2)) * config.depth_block;
-    const int end = first + config.depth_block < args.k ? first + config.depth_block : args.k;
+    const int end = smaller(first + config.depth_block, args.k);
+    const int lane = lane_of(item);
     const T* from = static_cast<const T*>(args.b) + batch * args.batch_stride;
-    float* to = args.packed + (batch * panels + panel) * args.k * width + lane;
+    float* to = args.packed + batch * args.total_panels * args.k * width + lane;
+    if (args.column_stride == 1) {
+      // Row by row, a few panels side by side: B is read in long pieces.
+      for (int k = first; k < end; ++k)
+        for (int panel = first_panel; panel < whole_panels; ++panel) {
+          const T* source = from + k * args.row_stride + panel * width + lane;
+          float* target = to + (static_cast<std::int64_t>(panel) * args.k + k) * width;
 #pragma unroll
-    for (int x = 0; x < config.columns; ++x) {
-      const std::int64_t column = panel * width + x * config.lanes + lane;
-      const bool inside = column < args.n;
-      const T* source = from + (inside ? column : 0) * args.column_stride;
-      for (int k = first; k < end; ++k) {
-        const auto value = static_cast<float>(source[k * args.row_stride]);
-        to[static_cast<std::int64_t>(k) * width + x * config.lanes] = inside ? value : 0.0F;
-      }
+          for (int x = 0; x < config.columns; ++x)
+            target[x * config.lanes] = static_cast<float>(source[x * config.lanes]);
+        }
+    } else {
+      for (int panel = first_panel; panel < whole_panels; ++panel)
+#pragma unroll
+        for (int x = 0; x < config.columns; ++x) {
+          const T* source = from + (panel * width + x * config.lanes + lane) * args.column_stride;
+          float* target = to + static_cast<std::int64_t>(panel) * args.k * width + x * config.lanes;
+          for (int k = first; k < end; ++k)
+            target[static_cast<std::int64_t>(k) * width] = static_cast<float>(source[k]);
+        }
     }
+    for (int panel = whole_panels; panel < last_panel; ++panel)
+#pragma unroll
+      for (int x = 0; x < config.columns; ++x) {
+        const int column = panel * width + x * config.lanes + lane;
+        const bool inside = column < args.n;
+        const T* source = from + (inside ? column : 0) * args.column_stride;
+        float* target = to + static_cast<std::int64_t>(panel) * args.k * width + x * config.lanes;
+        for (int k = first; k < end; ++k) {
+          const auto value = static_cast<float>(source[k * args.row_stride]);
+          target[static_cast<std::int64_t>(k) * width] = inside ? value : 0.0F;
+        }
+      }
   }
+
+ private:
+  static constexpr int width = config.width();
+  static int smaller(int a, int b) { return a < b ? a : b; }
 };
 
 /// What happens to the product on its way to C.

@@ -8,6 +8,7 @@
 #include "nn/attention_checks.hpp"
 #include "nn/attention_kernels.hpp"
 #include "nn/attention_linear.hpp"
+#include "nn/workspace.hpp"
 
 namespace sylvit {
 
@@ -16,6 +17,7 @@ namespace {
 using kernels::AttentionStrides;
 using nn::AttentionSizes;
 using nn::BackwardCut;
+using nn::Workspace;
 
 AttentionStrides strides_of(const TensorView& view) { return {view.stride(0), view.stride(1), view.stride(2)}; }
 
@@ -81,38 +83,14 @@ Plan make_plan(const Device& device, const AttentionDescription& description, co
   return plan;
 }
 
-/// Gives out parts of the workspace; with a null pointer it only counts.
-class Workspace {
- public:
-  explicit Workspace(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
-
-  template <class T = void>
-  T* take(std::size_t bytes) {
-    std::byte* here = memory_ == nullptr ? nullptr : memory_ + used_;
-    used_ += Arena::padded(bytes);
-    return reinterpret_cast<T*>(here);
-  }
-  TensorView take(bool wanted, DType dtype, const Shape& shape) {
-    if (!wanted) return {};
-    void* memory = take(size(shape.elements()) * size_of(dtype));
-    // A view may not be null; while counting, nothing looks at it.
-    return {memory == nullptr ? this : memory, dtype, shape};
-  }
-  std::size_t used() const { return used_; }
-
- private:
-  std::byte* memory_;
-  std::size_t used_ = 0;
-};
-
 /// Queries and keys after their layer norm.
 struct Normed {
   TensorView q;
   TensorView k;
 
   Normed(const Plan& plan, const AttentionInputs& inputs, Workspace& workspace)
-      : q(workspace.take(plan.description.qk_norm, plan.sizes.dtype, inputs.q.shape())),
-        k(workspace.take(plan.description.qk_norm, plan.sizes.dtype, inputs.k.shape())) {}
+      : q(workspace.take_if(plan.description.qk_norm, plan.sizes.dtype, inputs.q.shape())),
+        k(workspace.take_if(plan.description.qk_norm, plan.sizes.dtype, inputs.k.shape())) {}
 };
 
 /// What the forward pass keeps between its kernels.
@@ -145,8 +123,8 @@ struct BackwardMemory {
     const AttentionSizes& sizes = plan.sizes;
     const auto floats = [&](std::int64_t count) { return workspace.take<float>(size(count) * sizeof(float)); };
     if (plan.description.qk_norm) {
-      q_gradient = workspace.take(true, sizes.dtype, inputs.q.shape());
-      k_gradient = workspace.take(true, sizes.dtype, inputs.k.shape());
+      q_gradient = workspace.take(sizes.dtype, inputs.q.shape());
+      k_gradient = workspace.take(sizes.dtype, inputs.k.shape());
       q_statistics = floats(2 * plan.query_rows());
       k_statistics = floats(2 * plan.key_rows());
       q_partial = floats(2 * sizes.batch * sizes.heads * sizes.head_size);
@@ -452,7 +430,7 @@ std::size_t attention_forward_workspace(const Device& device, const AttentionDes
   const Plan plan = make_plan(device, description, inputs);
   Workspace workspace(nullptr);
   const ForwardMemory kept(plan, inputs, workspace);
-  return workspace.used();
+  return workspace.peak();
 }
 
 std::size_t attention_backward_workspace(const Device& device, const AttentionDescription& description,
@@ -460,7 +438,7 @@ std::size_t attention_backward_workspace(const Device& device, const AttentionDe
   const Plan plan = make_plan(device, description, inputs);
   Workspace workspace(nullptr);
   const BackwardMemory kept(plan, inputs, gradients, workspace);
-  return workspace.used();
+  return workspace.peak();
 }
 
 sycl::event attention_forward(const Device& device, const AttentionDescription& description,

@@ -17,6 +17,7 @@
 #include "runtime/host_cpu.hpp"
 #include "runtime/kernel_library.hpp"
 #include "runtime/platform.hpp"
+#include "runtime/rehearsal.hpp"
 #include "runtime/translate.hpp"
 
 namespace sylvit {
@@ -243,6 +244,39 @@ void Device::wait() const {
 }
 
 namespace runtime {
+
+namespace {
+
+class NoteTaker final : public KernelLibrary {
+ public:
+  explicit NoteTaker(std::shared_ptr<std::vector<KernelName>> names) : names_(std::move(names)) {}
+
+  void prepare(std::span<const KernelName> kernels) override {
+    const std::scoped_lock lock(mutex_);
+    names_->insert(names_->end(), kernels.begin(), kernels.end());
+  }
+  sycl::event submit(const KernelName& kernel, const Grid& /*grid*/, std::span<const std::byte> /*arguments*/,
+                     std::span<const sycl::event> /*after*/) override {
+    prepare({&kernel, 1});
+    return {};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<std::vector<KernelName>> names_;
+};
+
+}  // namespace
+
+Rehearsal::Rehearsal(const Device& device)
+    : kernels_(std::make_shared<std::vector<KernelName>>()),
+      device_(std::make_shared<Device::State>(device.state_->options)) {
+  device_.state_->queue = device.queue();
+  device_.state_->info = device.info();
+  device_.state_->kernels = std::make_unique<NoteTaker>(kernels_);
+}
+
+bool is_rehearsal(const Device& device) { return dynamic_cast<const NoteTaker*>(&device.kernels()) != nullptr; }
 
 void prepare(const Device& device, std::span<const KernelName> kernels) { device.kernels().prepare(kernels); }
 

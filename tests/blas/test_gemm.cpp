@@ -24,6 +24,7 @@ struct Case {
   float alpha = 1;
   float beta = 0;
   Epilogue epilogue = Epilogue::none;
+  bool in_place = false;  // the residual is C
 };
 
 /// Tensors of one product on the device, between guard bands, and on the host.
@@ -38,7 +39,7 @@ class Problem {
         bias_(numbers<float>(size(c.n), 4)),
         residual_(numbers<C>(stored_size(c.m, c.n), 5)) {
     // What C holds must not matter when beta is 0.
-    if (c.beta == 0)
+    if (c.beta == 0 && !c.in_place)
       for (C& value : c_) value = C(std::numeric_limits<float>::quiet_NaN());
   }
 
@@ -66,7 +67,7 @@ class Problem {
               .epilogue = case_.epilogue};
     if (case_.epilogue != Epilogue::none) gemm.bias = bias.view();
     if (case_.epilogue == Epilogue::bias_residual)
-      gemm.residual = factor(residual.data(), dtype_of<C>, case_.m, case_.n, false);
+      gemm.residual = case_.in_place ? gemm.c : factor(residual.data(), dtype_of<C>, case_.m, case_.n, false);
     if (keep) gemm.kept = factor(kept.data() + guard, dtype_of<C>, case_.m, case_.n, false);
     const std::vector<std::string> serving = gemm_providers(device(), gemm);
     if (std::ranges::find(serving, provider) == serving.end()) return {};
@@ -113,7 +114,8 @@ class Problem {
             const double inner = std::sqrt(2 / M_PI) * (expected + 0.044715 * expected * expected * expected);
             expected = 0.5 * expected * (1 + std::tanh(inner));
           }
-          if (case_.epilogue == Epilogue::bias_residual) expected += number(residual_[at]);
+          if (case_.epilogue == Epilogue::bias_residual)
+            expected += number(case_.in_place ? c_[at + guard] : residual_[at]);
           storage_error += epsilon() * (1 + std::abs(expected));
           // gelu's slope is at most 1.13.
           worst = std::max(worst, difference(result.c[at + guard], expected) / (1.2 * (sum_error + storage_error)));
@@ -225,6 +227,7 @@ TEST_SUITE("blas/gemm") {
       check_everywhere<T, C>({2, 50, 33, 20, false, true, 2, 1, 0, epilogue});
       check_everywhere<T, C>({1, 13, 100, 8, false, false, 0, 2, 0.5F, epilogue});
     }
+    check_everywhere<T, C>({2, 13, 100, 8, false, false, 1, 1, 0, Epilogue::bias_residual, true});
   }
 
   TEST_CASE("nothing to add up gives beta C and the epilogue, and no rows give nothing") {

@@ -1,0 +1,141 @@
+// The Vision Transformer: parameters on a device, forward and backward pass over one planned piece of memory.
+//
+//     VitParameters parameters(device, config, DType::f32);
+//     parameters.initialise(1);
+//     Vit model(device, config, {.batch = 8, .use = VitUse::training});
+//     model.forward(parameters, images, logits);                       // no allocation in here, and no waiting
+//     model.backward(parameters, images, logits_gradient, gradients);
+//
+// All gradients are bitwise repeatable. An image's logits do not depend on the rest of its batch (with the builtin GEMM
+// not even in their last bit).
+#pragma once
+
+#include <sylvit/device.hpp>
+#include <sylvit/memory.hpp>
+#include <sylvit/tensor.hpp>
+#include <sylvit/vit_config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sylvit {
+
+/// One flat f32 buffer that holds something for each parameter of a model: the parameters themselves, their gradients,
+/// an optimiser's moments. Parameters start at multiples of 256 bytes; what lies between them is zero.
+class VitBuffer {
+ public:
+  /// All zeros; waits until they are. `purpose` completes "cannot allocate N bytes for …".
+  VitBuffer(const Device& device, const VitConfig& config, std::string_view purpose);
+
+  const VitConfig& config() const noexcept { return config_; }
+  std::span<const VitParameter> parameters() const noexcept { return parameters_; }
+  /// Throws Error if there is no such parameter.
+  TensorView at(std::string_view name) const;
+  /// Where the parameter begins in flat(), in elements.
+  std::int64_t offset(std::string_view name) const;
+  /// Everything, as one f32 tensor.
+  TensorView flat() const;
+
+  /// Both wait for the device. Throw Error when the number of values is not the parameter's.
+  void write(std::string_view name, std::span<const float> values) const;
+  std::vector<float> read(std::string_view name) const;
+
+ private:
+  Device device_;
+  VitConfig config_;
+  std::vector<VitParameter> parameters_;
+  std::map<std::string, std::size_t, std::less<>> index_;
+  std::vector<std::int64_t> offsets_;
+  std::int64_t total_ = 0;
+  Memory memory_;
+  std::byte* data_ = nullptr;
+};
+
+/// The parameters in f32 and, for 16-bit models, a copy of them in that type for the products.
+class VitParameters {
+ public:
+  VitParameters(const Device& device, const VitConfig& config, DType dtype);
+
+  const VitConfig& config() const noexcept { return values_.config(); }
+  DType dtype() const noexcept { return dtype_; }
+  const VitBuffer& values() const noexcept { return values_; }
+  /// In the model's type, for products.
+  TensorView operand(std::string_view name) const;
+  /// The flat 16-bit copy; empty for f32 models.
+  TensorView copy() const;
+  /// [tokens, width], f32: learned or fixed.
+  TensorView positions() const;
+
+  /// Writes one parameter; call update_copy() after the last one. Waits.
+  void write(std::string_view name, std::span<const float> values) { values_.write(name, values); }
+  /// Timm's initialisation from a seed: the same bits on every device and toolchain. Waits.
+  void initialise(std::uint64_t seed);
+  /// Brings the 16-bit copy up to date. Waits.
+  void update_copy();
+
+ private:
+  Device device_;
+  DType dtype_;
+  VitBuffer values_;
+  Memory copy_;
+  Memory sincos_;
+  std::byte* copy_data_ = nullptr;
+  std::byte* sincos_data_ = nullptr;
+};
+
+enum class VitUse : std::uint8_t { inference, training };
+
+struct VitOptions {
+  DType dtype = DType::f32;
+  std::int64_t batch = 1;  ///< the largest that forward() will be given
+  VitUse use = VitUse::inference;
+  bool recompute = false;  ///< training: keep only each block's input, and compute the rest again in the backward pass
+};
+
+/// Bytes that a Vit of these options allocates: all activations and scratch memory, without parameters and gradients.
+std::size_t activation_bytes(const Device& device, const VitConfig& config, const VitOptions& options);
+
+/// A step of a pass as an observer sees it.
+struct VitStep {
+  std::string name;  ///< e.g. "blocks.3.mlp.fc1"
+  double flops;      ///< of products and attention; 0 for the rest
+  sycl::event event;
+};
+
+class Vit {
+ public:
+  /// Checks the configuration, allocates activation_bytes(), and builds every kernel that the passes need.
+  Vit(const Device& device, const VitConfig& config, const VitOptions& options);
+  ~Vit();
+  Vit(Vit&&) noexcept;
+  Vit& operator=(Vit&&) noexcept;
+
+  const VitConfig& config() const noexcept;
+  /// What activation_bytes() said.
+  std::size_t bytes() const noexcept;
+
+  /// images: dense f32 [B, channels, height, width], B at most the planned batch; logits: dense f32 [B, classes].
+  sycl::event forward(const VitParameters& parameters, const TensorView& images, const TensorView& logits,
+                      std::span<const sycl::event> after = {});
+
+  /// After forward() of the same images. logits_gradient: dense [B, classes] of the model's type. All of `gradients` is
+  /// overwritten.
+  sycl::event backward(const VitParameters& parameters, const TensorView& images, const TensorView& logits_gradient,
+                       const VitBuffer& gradients, std::span<const sycl::event> after = {});
+
+  /// Called with each step as it is submitted; empty: nobody.
+  void observe(std::function<void(const VitStep&)> observer);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sylvit

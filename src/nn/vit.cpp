@@ -1,0 +1,124 @@
+// The public Vision Transformer: checks, plans memory, and sends passes on their way.
+#include <sylvit/error.hpp>
+#include <sylvit/vit.hpp>
+
+#include "nn/vit_memory.hpp"
+#include "nn/vit_pass.hpp"
+#include "runtime/rehearsal.hpp"
+
+namespace sylvit {
+
+namespace {
+
+struct Needs {
+  std::vector<runtime::KernelName> kernels;
+  std::size_t scratch_bytes;
+  std::size_t bytes;
+};
+
+/// Goes through the passes without running them.
+Needs needs_of(const Device& device, const VitConfig& config, const VitOptions& options) {
+  config.check();
+  if (options.batch < 1) throw Error("a model needs room for at least one image, not " + std::to_string(options.batch));
+  if (options.dtype == DType::f16 && !device.info().fp16)
+    throw Error("the device has no f16", "use --dtype f32 or bf16", device.name());
+  if (options.dtype == DType::bf16 && !device.info().bf16)
+    throw Error("the device has no bf16", "use --dtype f32", device.name());
+  const runtime::Rehearsal rehearsal(device);
+  const VitParameters parameters(rehearsal.device(), config, options.dtype);
+  nn::Workspace space(nullptr);
+  const nn::VitMemory memory(config, options, options.batch, 0, space);
+  const Shape image_shape{options.batch, config.channels, config.image_height, config.image_width};
+  const Shape logit_shape{options.batch, config.classes};
+  const std::function<void(const VitStep&)> observer;
+  nn::VitPass pass(rehearsal.device(), parameters, options, memory, options.batch, observer, {});
+  const TensorView images = space.take(DType::f32, image_shape);
+  pass.forward(images, space.take(DType::f32, logit_shape));
+  if (options.use == VitUse::training)
+    pass.backward(images, space.take(options.dtype, logit_shape), parameters.values());
+  nn::Workspace counted(nullptr);
+  const nn::VitMemory with_scratch(config, options, options.batch, pass.scratch_bytes(), counted);
+  return {rehearsal.kernels(), pass.scratch_bytes(), counted.peak()};
+}
+
+}  // namespace
+
+std::size_t activation_bytes(const Device& device, const VitConfig& config, const VitOptions& options) {
+  return needs_of(device, config, options).bytes;
+}
+
+struct Vit::State {
+  Device device;
+  VitConfig config;
+  VitOptions options;
+  std::size_t scratch_bytes;
+  Memory memory;
+  std::function<void(const VitStep&)> observer = nullptr;
+
+  /// A smaller batch uses the front of the memory.
+  nn::VitMemory layout(std::int64_t batch) const {
+    nn::Workspace space(memory.data());
+    return {config, options, batch, scratch_bytes, space};
+  }
+
+  std::int64_t check(const VitParameters& parameters, const TensorView& images) const {
+    if (!(parameters.config() == config) || parameters.dtype() != options.dtype)
+      throw Error("the parameters are those of another model, or of another type");
+    const Shape expected{images.extent(0), config.channels, config.image_height, config.image_width};
+    if (images.shape().rank() != 4 || !(images.shape() == expected) || images.dtype() != DType::f32 ||
+        !images.is_dense())
+      throw Error("the images are " + images.shape().text() + " " + std::string(name_of(images.dtype())) +
+                  ", and the model takes dense f32 " + expected.text());
+    if (images.extent(0) < 1 || images.extent(0) > options.batch)
+      throw Error("a batch of " + std::to_string(images.extent(0)) + " images does not fit a model made for 1 to " +
+                  std::to_string(options.batch));
+    return images.extent(0);
+  }
+};
+
+Vit::Vit(const Device& device, const VitConfig& config, const VitOptions& options) {
+  const Needs needs = needs_of(device, config, options);
+  runtime::prepare(device, needs.kernels);
+  state_ = std::make_unique<State>(
+      State{device, config, options, needs.scratch_bytes, Memory(device, needs.bytes, "the model's activations")});
+}
+
+Vit::~Vit() = default;
+Vit::Vit(Vit&&) noexcept = default;
+Vit& Vit::operator=(Vit&&) noexcept = default;
+
+const VitConfig& Vit::config() const noexcept { return state_->config; }
+std::size_t Vit::bytes() const noexcept { return state_->memory.bytes(); }
+void Vit::observe(std::function<void(const VitStep&)> observer) { state_->observer = std::move(observer); }
+
+sycl::event Vit::forward(const VitParameters& parameters, const TensorView& images, const TensorView& logits,
+                         std::span<const sycl::event> after) {
+  const std::int64_t batch = state_->check(parameters, images);
+  const Shape expected{batch, state_->config.classes};
+  if (!(logits.shape() == expected) || logits.dtype() != DType::f32 || !logits.is_dense())
+    throw Error("the logits are " + logits.shape().text() + " " + std::string(name_of(logits.dtype())) +
+                ", and must be dense f32 " + expected.text());
+  const nn::VitMemory memory = state_->layout(batch);
+  nn::VitPass pass(state_->device, parameters, state_->options, memory, batch, state_->observer, after);
+  pass.forward(images, logits);
+  return pass.last();
+}
+
+sycl::event Vit::backward(const VitParameters& parameters, const TensorView& images, const TensorView& logits_gradient,
+                          const VitBuffer& gradients, std::span<const sycl::event> after) {
+  if (state_->options.use != VitUse::training) throw Error("a model made for inference has no backward pass");
+  const std::int64_t batch = state_->check(parameters, images);
+  const Shape expected{batch, state_->config.classes};
+  if (!(logits_gradient.shape() == expected) || logits_gradient.dtype() != state_->options.dtype ||
+      !logits_gradient.is_dense())
+    throw Error("the logits' gradient is " + logits_gradient.shape().text() + " " +
+                std::string(name_of(logits_gradient.dtype())) + ", and must be dense " +
+                std::string(name_of(state_->options.dtype)) + " " + expected.text());
+  if (!(gradients.config() == state_->config)) throw Error("the gradients are those of another model");
+  const nn::VitMemory memory = state_->layout(batch);
+  nn::VitPass pass(state_->device, parameters, state_->options, memory, batch, state_->observer, after);
+  pass.backward(images, logits_gradient, gradients);
+  return pass.last();
+}
+
+}  // namespace sylvit

@@ -1,0 +1,140 @@
+#include <sylvit/error.hpp>
+#include <sylvit/vit.hpp>
+
+#include <cmath>
+
+#include "nn/basic.hpp"
+#include "nn/vit_init.hpp"
+#include "runtime/rehearsal.hpp"
+
+namespace sylvit {
+
+namespace {
+
+constexpr std::int64_t alignment = Arena::alignment / sizeof(float);
+
+std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+/// Memory that is only pretended where nothing will run: its addresses are used for planning.
+std::byte* allocate(const Device& device, Memory& memory, std::size_t bytes, std::string_view purpose,
+                    std::uintptr_t pretended) {
+  if (runtime::is_rehearsal(device)) return reinterpret_cast<std::byte*>(pretended);
+  memory = Memory(device, bytes, purpose);
+  return memory.as<std::byte>();
+}
+
+/// BigVision's posemb_sincos_2d; zeros for the class token.
+std::vector<float> sincos_positions(const VitConfig& config) {
+  constexpr double temperature = 10000;
+  const std::int64_t quarter = config.width / 4;
+  const std::int64_t first = config.class_token ? 1 : 0;
+  std::vector<float> positions(size(config.tokens() * config.width), 0.0F);
+  for (std::int64_t y = 0; y < config.grid_height(); ++y)
+    for (std::int64_t x = 0; x < config.grid_width(); ++x) {
+      float* row = positions.data() + (first + y * config.grid_width() + x) * config.width;
+      for (std::int64_t i = 0; i < quarter; ++i) {
+        const double exponent = quarter > 1 ? static_cast<double>(i) / static_cast<double>(quarter - 1) : 0.0;
+        const double frequency = std::pow(temperature, -exponent);
+        row[i] = static_cast<float>(std::sin(static_cast<double>(x) * frequency));
+        row[quarter + i] = static_cast<float>(std::cos(static_cast<double>(x) * frequency));
+        row[2 * quarter + i] = static_cast<float>(std::sin(static_cast<double>(y) * frequency));
+        row[3 * quarter + i] = static_cast<float>(std::cos(static_cast<double>(y) * frequency));
+      }
+    }
+  return positions;
+}
+
+}  // namespace
+
+VitBuffer::VitBuffer(const Device& device, const VitConfig& config, std::string_view purpose)
+    : device_(device), config_(config) {
+  config.check();
+  parameters_ = vit_parameters(config);
+  for (const VitParameter& parameter : parameters_) {
+    index_.emplace(parameter.name, offsets_.size());
+    offsets_.push_back(total_);
+    total_ += (parameter.shape.elements() + alignment - 1) / alignment * alignment;
+  }
+  data_ = allocate(device, memory_, size(total_) * sizeof(float), purpose, std::uintptr_t{1} << 46);
+  nn::fill(device, flat(), 0.0F);
+  device.wait();
+}
+
+TensorView VitBuffer::at(std::string_view name) const {
+  const auto found = index_.find(name);
+  if (found == index_.end()) throw Error("the model has no parameter \"" + std::string(name) + "\"");
+  return {data_ + size(offsets_[found->second]) * sizeof(float), DType::f32, parameters_[found->second].shape};
+}
+
+std::int64_t VitBuffer::offset(std::string_view name) const {
+  return (at(name).as<std::byte>() - data_) / static_cast<std::int64_t>(sizeof(float));
+}
+
+TensorView VitBuffer::flat() const { return {data_, DType::f32, {total_}}; }
+
+void VitBuffer::write(std::string_view name, std::span<const float> values) const {
+  const TensorView view = at(name);
+  if (static_cast<std::int64_t>(values.size()) != view.shape().elements())
+    throw Error(std::string(name) + " is " + view.shape().text() + " and was given " + std::to_string(values.size()) +
+                " values");
+  device_.wait();
+  device_.queue().memcpy(view.data(), values.data(), values.size_bytes());
+  device_.wait();
+}
+
+std::vector<float> VitBuffer::read(std::string_view name) const {
+  const TensorView view = at(name);
+  std::vector<float> values(size(view.shape().elements()));
+  device_.wait();
+  device_.queue().memcpy(values.data(), view.data(), values.size() * sizeof(float));
+  device_.wait();
+  return values;
+}
+
+VitParameters::VitParameters(const Device& device, const VitConfig& config, DType dtype)
+    : device_(device), dtype_(dtype), values_(device, config, "the model's parameters") {
+  const std::int64_t total = values_.flat().shape().elements();
+  if (dtype != DType::f32)
+    copy_data_ =
+        allocate(device, copy_, size(total) * size_of(dtype), "the parameters' 16-bit copy", std::uintptr_t{1} << 45);
+  if (config.positions == Positions::sincos) {
+    const std::vector<float> positions = sincos_positions(config);
+    sincos_data_ =
+        allocate(device, sincos_, positions.size() * sizeof(float), "the positions", std::uintptr_t{1} << 44);
+    if (sincos_.data() != nullptr)
+      device.queue().memcpy(sincos_data_, positions.data(), positions.size() * sizeof(float)).wait();
+  }
+}
+
+TensorView VitParameters::operand(std::string_view name) const {
+  const TensorView value = values_.at(name);
+  if (dtype_ == DType::f32) return value;
+  auto* begin = copy_data_ + size(values_.offset(name)) * size_of(dtype_);
+  return {begin, dtype_, value.shape()};
+}
+
+TensorView VitParameters::copy() const {
+  return dtype_ == DType::f32 ? TensorView() : TensorView(copy_data_, dtype_, values_.flat().shape());
+}
+
+TensorView VitParameters::positions() const {
+  const VitConfig& model = config();
+  void* data = model.positions == Positions::sincos ? sincos_data_ : values_.at("pos_embed").as<std::byte>();
+  return {data, DType::f32, {model.tokens(), model.width}};
+}
+
+void VitParameters::initialise(std::uint64_t seed) {
+  for (const VitParameter& parameter : values_.parameters()) {
+    std::vector<float> values(size(parameter.shape.elements()));
+    nn::initialise(config(), parameter, seed, values);
+    write(parameter.name, values);
+  }
+  update_copy();
+}
+
+void VitParameters::update_copy() {
+  if (dtype_ != DType::f32) nn::convert(device_, values_.flat(), copy());
+  device_.wait();
+}
+
+}  // namespace sylvit

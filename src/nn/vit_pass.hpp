@@ -1,0 +1,96 @@
+// One forward or backward pass of a Vision Transformer: the order of the operations and nothing else. The same code
+// runs on a device and, on a Rehearsal, finds out which kernels and how much scratch memory it needs.
+#pragma once
+
+#include <sylvit/attention.hpp>
+#include <sylvit/gemm.hpp>
+#include <sylvit/vit.hpp>
+
+#include <functional>
+#include <string>
+
+#include "nn/vit_memory.hpp"
+
+namespace sylvit::nn {
+
+class VitPass {
+ public:
+  VitPass(const Device& device, const VitParameters& parameters, const VitOptions& options, const VitMemory& memory,
+          std::int64_t batch, const std::function<void(const VitStep&)>& observer, std::span<const sycl::event> after)
+      : device_(device),
+        parameters_(parameters),
+        config_(parameters.config()),
+        options_(options),
+        memory_(memory),
+        batch_(batch),
+        observer_(observer),
+        last_(after.begin(), after.end()) {}
+
+  void forward(const TensorView& images, const TensorView& logits);
+  void backward(const TensorView& images, const TensorView& logits_gradient, const VitBuffer& gradients);
+
+  sycl::event last() const { return last_.empty() ? sycl::event() : last_.front(); }
+  /// The most scratch memory that an operation asked for.
+  std::size_t scratch_bytes() const { return scratch_bytes_; }
+
+ private:
+  void embed(const TensorView& images);
+  void block_forward(std::size_t index, bool whole);
+  void head_forward(const TensorView& logits);
+  void head_backward(const TensorView& logits_gradient);
+  void map_backward();
+  void block_backward(std::size_t index);
+  void embed_backward(const TensorView& images);
+
+  // The operations. Each starts after the last one; `name` is that of the parameters, or of the step.
+  struct Kept {
+    Epilogue epilogue = Epilogue::bias;
+    TensorView residual = {};
+    TensorView kept = {};
+  };
+  /// out = epilogue(in · Wᵀ + bias)
+  void linear(const std::string& name, const TensorView& in, const TensorView& out, const Kept& kept);
+  void linear(const std::string& name, const TensorView& in, const TensorView& out) { linear(name, in, out, Kept{}); }
+  /// The gradients of weight and bias, and that of `in` (added to what is there if `beta` is 1; not if it is empty).
+  void linear_backward(const std::string& name, const TensorView& in, const TensorView& out_gradient,
+                       const TensorView& in_gradient, float beta = 0.0F);
+  void norm(const std::string& name, const TensorView& in, const TensorView& out, const TensorView& statistics);
+  void norm_backward(const std::string& name, const TensorView& in, const TensorView& statistics,
+                     const TensorView& out_gradient, const TensorView& residual, const TensorView& in_gradient);
+  void product(const std::string& name, const Gemm& gemm);
+  void column_sum(const std::string& name, const TensorView& in, const TensorView& out);
+  AttentionDescription attention_of_blocks() const;
+  AttentionInputs attention_inputs(const std::string& name, const TensorView& qkv) const;
+  AttentionGradients attention_gradients(const std::string& name, const TensorView& qkv) const;
+  AttentionInputs map_inputs() const;
+  void run_attention(const std::string& name, const AttentionDescription& description, const AttentionInputs& inputs,
+                     const TensorView& o, const TensorView& lse);
+  void run_attention_backward(const std::string& name, const AttentionDescription& description,
+                              const AttentionInputs& inputs, const TensorView& o, const TensorView& lse,
+                              const TensorView& o_gradient, const AttentionGradients& gradients);
+
+  /// A linear layer's weights as the right factor, [in, out], in the model's type.
+  TensorView matrix_operand(const std::string& name) const;
+  TensorView class_tokens(const TensorView& rows) const;
+  TensorView class_statistics() const;
+  TensorView value(const std::string& name) const { return parameters_.values().at(name); }
+  TensorView gradient(const std::string& name) const { return gradients_->at(name); }
+  TensorView heads_view(const TensorView& rows, std::int64_t length, std::int64_t first_column) const;
+  bool training() const { return options_.use == VitUse::training; }
+  Epilogue gelu() const { return config_.gelu_tanh ? Epilogue::bias_gelu_tanh : Epilogue::bias_gelu; }
+  void need(std::size_t bytes) { scratch_bytes_ = std::max(scratch_bytes_, bytes); }
+  void done(const std::string& name, double flops, const sycl::event& event);
+
+  const Device& device_;
+  const VitParameters& parameters_;
+  const VitConfig& config_;
+  const VitOptions& options_;
+  const VitMemory& memory_;
+  std::int64_t batch_;
+  const std::function<void(const VitStep&)>& observer_;
+  std::vector<sycl::event> last_;
+  const VitBuffer* gradients_ = nullptr;
+  std::size_t scratch_bytes_ = 0;
+};
+
+}  // namespace sylvit::nn
