@@ -43,7 +43,8 @@ TEST_SUITE("tuning/table") {
     for (const Table& table : tables) {
       CAPTURE(table.name());
       for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
-        for (const char* kernel : {"elementwise", "reduce_rows", "transpose"})
+        for (const char* kernel :
+             {"elementwise", "reduce_rows", "transpose", "patch_rows", "tokens", "loss", "optimizer"})
           CHECK(!table.find({.kernel = kernel, .dtype = dtype}).origin.empty());
       CHECK(!nn::basic_variants(table).empty());  // checks the tile numbers
     }
