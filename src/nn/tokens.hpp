@@ -20,9 +20,9 @@ sycl::event patch_rows(const Device& device, const TensorView& images, std::int6
 
 /// The parameters that turn embedded patches into tokens; all f32, or all of the tokens' type.
 struct TokenParameters {
-  TensorView bias;         ///< [width]
-  TensorView positions;    ///< [tokens, width]
-  TensorView class_token;  ///< [width]; empty: none. It is token 0 and has position 0.
+  TensorView bias = {};         ///< [width]
+  TensorView positions = {};    ///< [tokens, width]
+  TensorView class_token = {};  ///< [width]; empty: none. It is token 0 and has position 0.
 };
 
 /// embedded: T [batch * patches, width], without the bias; tokens: T [batch, tokens, width].
@@ -31,9 +31,9 @@ sycl::event assemble_tokens(const Device& device, const TensorView& embedded, co
 
 /// Empty views are not wanted.
 struct TokenGradients {
-  TensorView embedded;     ///< T [batch * patches, width]
-  TensorView positions;    ///< f32 [tokens, width]: the sum over the batch
-  TensorView class_token;  ///< f32 [width]: the sum over the batch
+  TensorView embedded = {};     ///< T [batch * patches, width]
+  TensorView positions = {};    ///< f32 [tokens, width]: the sum over the batch
+  TensorView class_token = {};  ///< f32 [width]: the sum over the batch
 };
 
 /// The bias's gradient is the sum of the embedded patches' over its rows, and not made here.

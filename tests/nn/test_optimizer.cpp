@@ -146,6 +146,7 @@ TEST_SUITE("nn/optimizer") {
           nn::write_step_control(training_device(), gradients.view(), model.state, {.max_norm = 3.0F});
           nn::sgd(training_device(), model.parameters.view(), gradients.view(), model.first.view(), model.copy_view(),
                   model.segments, model.state, options);
+          training_device().wait();
           reference::sgd(model.expected, scaled(values, reference::clip_factor(reference::norm(exact(values)), 3.0)),
                          model.expected_first, model.decay,
                          {options.learning_rate, options.momentum, 0, 0, options.weight_decay, nesterov});

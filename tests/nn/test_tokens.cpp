@@ -36,7 +36,7 @@ TEST_SUITE("nn/tokens") {
                           {1, 3, 224, 224, 16}}) {
       CAPTURE(c.patch);
       const auto images = noise<float>(c.batch * c.channels * c.height * c.width, 1);
-      const OnDevice<float> in(std::span(images), Shape{c.batch, c.channels, c.height, c.width});
+      const OnDevice<float> in{std::span(images), Shape{c.batch, c.channels, c.height, c.width}};
       const Guarded<T> out(Shape{c.batch * (c.height / c.patch) * (c.width / c.patch), c.channels * c.patch * c.patch});
       nn::patch_rows(training_device(), in.view(), c.patch, out.view());
       const auto expected = reference::patch_rows(

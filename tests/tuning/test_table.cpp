@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "nn/training_kernels.hpp"
 #include "nn/variants.hpp"
 #include "support.hpp"
 #include "tuning/table.hpp"
@@ -47,6 +48,7 @@ TEST_SUITE("tuning/table") {
              {"elementwise", "reduce_rows", "transpose", "patch_rows", "tokens", "loss", "optimizer"})
           CHECK(!table.find({.kernel = kernel, .dtype = dtype}).origin.empty());
       CHECK(!nn::basic_variants(table).empty());  // checks the tile numbers
+      CHECK(!nn::training_variants(table).empty());
     }
   }
 
