@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "nn/training_kernels.hpp"
 #include "nn/variants.hpp"
 #include "support.hpp"
 #include "tuning/table.hpp"
@@ -43,9 +44,11 @@ TEST_SUITE("tuning/table") {
     for (const Table& table : tables) {
       CAPTURE(table.name());
       for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
-        for (const char* kernel : {"elementwise", "reduce_rows", "transpose"})
+        for (const char* kernel :
+             {"elementwise", "reduce_rows", "transpose", "patch_rows", "tokens", "loss", "optimizer"})
           CHECK(!table.find({.kernel = kernel, .dtype = dtype}).origin.empty());
       CHECK(!nn::basic_variants(table).empty());  // checks the tile numbers
+      CHECK(!nn::training_variants(table).empty());
     }
   }
 

@@ -1,0 +1,188 @@
+// Softmax and sigmoid cross-entropy of one image's logits z against targets t, with label smoothing s:
+//
+//     q_c = (1 - s) t_c + s / classes           t: one where c is the label, or the caller's soft targets
+//     softmax:  loss = Σ_c q_c (log Σ_k exp(z_k) - z_c)                   dz_c = (Σ_k q_k) softmax(z)_c - q_c
+//     sigmoid:  loss = Σ_c max(z_c, 0) - z_c q_c + log(1 + exp(-|z_c|))   dz_c = sigmoid(z_c) - q_c
+//
+// With m = max z, softmax's loss is (Σ q) log Σ exp(z - m) - Σ q (z - m): two terms that are not negative, whatever the
+// size of the logits. The gradient is that of the mean over the batch, times a factor of the caller's.
+//
+// One work-group owns an image. A lane takes every lanes-th class, and the lanes' sums meet in local memory:
+//
+//     z[b]:   | 0 1 … l-1 | 0 1 … l-1 | …        max; then both sums; then the gradient
+#pragma once
+
+#include <sylvit/float16.hpp>
+
+#include "kernels/columns.hpp"
+#include "kernels/sycl.hpp"
+
+namespace sylvit::kernels {
+
+struct LossConfig {
+  int lanes;
+  int columns;
+
+  constexpr int local_floats() const { return lanes; }
+  constexpr bool valid() const { return lanes > 0 && columns > 0 && (lanes & (lanes - 1)) == 0; }
+};
+
+/// Launched over (1, 1, batch) work-groups. Targets are one of labels64, labels32, soft. A label that is no class gives
+/// NaN for the loss and the gradient of its image.
+struct CrossEntropyArguments {
+  const void* logits;
+  const std::int64_t* labels64;
+  const std::int32_t* labels32;
+  const float* soft;
+  float* losses;
+  void* gradient;  ///< null: not wanted
+  int classes;
+  float smoothing;
+  float gradient_factor;
+};
+
+/// What is wanted of one image, as q_c. With `soft` the targets are the caller's numbers, else a label.
+template <bool soft>
+struct Target {
+  const float* numbers;
+  std::int64_t label;
+  float keep;    ///< 1 - s
+  float spread;  ///< s / classes
+
+  [[gnu::always_inline]] Target(const CrossEntropyArguments& args, std::int64_t image)
+      : numbers(args.soft + (soft ? image * args.classes : 0)),
+        label(soft ? 0 : (args.labels64 != nullptr ? args.labels64[image] : args.labels32[image])),
+        keep(1.0F - args.smoothing),
+        spread(args.smoothing / static_cast<float>(args.classes)) {}
+
+  [[gnu::always_inline]] float at(int c) const {
+    if constexpr (soft)
+      return keep * numbers[c] + spread;
+    else
+      return c == label ? keep + spread : spread;
+  }
+  [[gnu::always_inline]] bool known(int classes) const { return label >= 0 && label < classes; }
+};
+
+/// Logit: the type of the logits; T: that of their gradient.
+template <class Logit, class T, LossConfig config>
+struct SoftmaxCrossEntropy {
+  using Arguments = CrossEntropyArguments;
+  static_assert(config.valid());
+
+  template <bool soft>
+  [[gnu::always_inline]] static void image(const Arguments& args, const sycl::nd_item<3>& item, float* local) {
+    const std::int64_t row = group_of(item, 2);
+    const int lane = lane_of(item);
+    const Logit* logits = static_cast<const Logit*>(args.logits) + row * args.classes;
+    const Target<soft> target(args, row);
+    float largest[config.columns];
+#pragma unroll
+    for (int x = 0; x < config.columns; ++x) largest[x] = -3.4028234e38F;
+    each_column<config.lanes, config.columns>(0, args.classes, lane, [&](int x, int c) {
+      largest[x] = sycl::fmax(largest[x], static_cast<float>(logits[c]));
+    });
+#pragma unroll
+    for (int x = 1; x < config.columns; ++x) largest[0] = sycl::fmax(largest[0], largest[x]);
+    const float top =
+        combine_lanes<config.lanes>(item, local, largest[0], [](float a, float b) { return sycl::fmax(a, b); });
+    float exponentials[config.columns] = {};
+    float products[config.columns] = {};
+    float weights[config.columns] = {};
+    each_column<config.lanes, config.columns>(0, args.classes, lane, [&](int x, int c) {
+      const float z = static_cast<float>(logits[c]) - top;
+      const float q = target.at(c);
+      exponentials[x] += sycl::exp(z);
+      products[x] += q == 0.0F ? 0.0F : q * z;  // a logit of -inf counts only where something is wanted of it
+      weights[x] += q;
+    });
+    const float sum = sum_lanes<config.lanes>(item, local, exponentials);
+    const float product = sum_lanes<config.lanes>(item, local, products);
+    const float weight = soft ? sum_lanes<config.lanes>(item, local, weights) : 1.0F;
+    const float unknown = soft || target.known(args.classes) ? 0.0F : sycl::nan(0U);
+    if (lane == 0) args.losses[row] = weight * sycl::log(sum) - product + unknown;
+    if (args.gradient == nullptr) return;
+    T* gradient = static_cast<T*>(args.gradient) + row * args.classes;
+    const float share = weight / sum + unknown;
+    each_column<config.lanes, config.columns>(0, args.classes, lane, [&](int /*x*/, int c) {
+      const float p = sycl::exp(static_cast<float>(logits[c]) - top) * share;
+      gradient[c] = static_cast<T>((p - target.at(c)) * args.gradient_factor);
+    });
+  }
+
+  [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* local) {
+    const Arguments args = arguments;
+    if (args.soft != nullptr)
+      image<true>(args, item, local);
+    else
+      image<false>(args, item, local);
+  }
+};
+
+template <class Logit, class T, LossConfig config>
+struct SigmoidCrossEntropy {
+  using Arguments = CrossEntropyArguments;
+  static_assert(config.valid());
+
+  template <bool soft, bool backward>
+  [[gnu::always_inline]] static void image(const Arguments& args, const sycl::nd_item<3>& item, float* local) {
+    const std::int64_t row = group_of(item, 2);
+    const int lane = lane_of(item);
+    const Logit* logits = static_cast<const Logit*>(args.logits) + row * args.classes;
+    T* gradient = static_cast<T*>(args.gradient) + (backward ? row * args.classes : 0);
+    const Target<soft> target(args, row);
+    const float unknown = soft || target.known(args.classes) ? 0.0F : sycl::nan(0U);
+    float sums[config.columns] = {};
+    each_column<config.lanes, config.columns>(0, args.classes, lane, [&](int x, int c) {
+      const float z = static_cast<float>(logits[c]);
+      const float q = target.at(c);
+      const float decayed = sycl::exp(-sycl::fabs(z));
+      sums[x] += (z > 0.0F ? z : 0.0F) - (q == 0.0F ? 0.0F : q * z) + sycl::log1p(decayed);
+      if constexpr (backward) {
+        const float sigmoid = (z >= 0.0F ? 1.0F : decayed) / (1.0F + decayed);
+        gradient[c] = static_cast<T>((sigmoid - q + unknown) * args.gradient_factor);
+      }
+    });
+    const float loss = sum_lanes<config.lanes>(item, local, sums);
+    if (lane == 0) args.losses[row] = loss + unknown;
+  }
+
+  [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* local) {
+    const Arguments args = arguments;
+    if (args.soft != nullptr) {
+      if (args.gradient != nullptr)
+        image<true, true>(args, item, local);
+      else
+        image<true, false>(args, item, local);
+    } else {
+      if (args.gradient != nullptr)
+        image<false, true>(args, item, local);
+      else
+        image<false, false>(args, item, local);
+    }
+  }
+};
+
+/// Launched as one work-group: mean = 1/batch Σ_b losses[b].
+struct LossMeanArguments {
+  const float* losses;
+  float* mean;
+  int batch;
+};
+
+template <LossConfig config>
+struct LossMean {
+  using Arguments = LossMeanArguments;
+  static_assert(config.valid());
+
+  [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* local) {
+    const Arguments args = arguments;
+    const int lane = lane_of(item);
+    float sums[config.columns] = {};
+    each_column<config.lanes, config.columns>(0, args.batch, lane, [&](int x, int b) { sums[x] += args.losses[b]; });
+    const float sum = sum_lanes<config.lanes>(item, local, sums);
+    if (lane == 0) args.mean[0] = sum / static_cast<float>(args.batch);
+  }
+};
+
+}  // namespace sylvit::kernels

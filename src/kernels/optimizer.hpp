@@ -1,0 +1,238 @@
+// One step of an optimiser over all parameters, which lie in one flat f32 buffer as their gradients and moments do:
+//
+//     norm = sqrt(Σ (scale g)²)       clip = min(1, max_norm / (norm + 1e-6))       g' = scale clip g
+//     AdamW:  p ← p (1 - lr wd)       m ← m + (1 - β₁)(g' - m)      v ← β₂ v + (1 - β₂) g'²
+//             p ← p - lr/(1 - β₁ᵗ) m / (sqrt(v / (1 - β₂ᵗ)) + ε)
+//     SGD:    d = g' + wd p           m ← μ m + d                   p ← p - lr (m, or with Nesterov d + μ m)
+//
+// The formulas are PyTorch's. wd acts on the segments of the buffer whose decay is 1. The scale undoes a loss scale. If
+// the norm is not finite, the step is skipped: the control says so and nothing else changes, t neither.
+//
+// A work-group owns a run of lanes x columns x steps elements. A run may cross the borders of segments (|), so it is
+// taken piece by piece; the first segment is found by bisection.
+//
+//      |<-------- run 0 -------->|<-------- run 1 -------->|
+//      |   segment 0   |  1  |         segment 2        |  …
+//
+// The norm takes two kernels: each run's sum of squares, then one work-group adds these and writes the control. The
+// order of both sums depends on the number of parameters and the configuration alone.
+#pragma once
+
+#include <sylvit/float16.hpp>
+
+#include "kernels/columns.hpp"
+#include "kernels/sycl.hpp"
+
+namespace sylvit::kernels {
+
+struct OptimizerConfig {
+  int lanes;
+  int columns;
+  int steps;
+
+  constexpr int run() const { return lanes * columns * steps; }
+  constexpr int local_floats() const { return lanes; }
+  constexpr bool valid() const { return lanes > 0 && columns > 0 && steps > 0 && (lanes & (lanes - 1)) == 0; }
+};
+
+/// What the norm's second kernel tells the optimiser, in device memory. All zeros before the first step.
+struct StepControl {
+  float norm;            ///< of the gradients, without the loss scale, before clipping
+  float factor;          ///< what each gradient is multiplied with: scale and clip
+  std::int32_t apply;    ///< 1: take this step; 0: skip it, the norm is not finite
+  std::int32_t taken;    ///< steps taken so far, with this one
+  std::int32_t skipped;  ///< steps skipped so far, with this one
+};
+
+/// Launched over (1, 1, ceil(count / run)) work-groups.
+struct SquareSumsArguments {
+  const float* gradients;
+  float* partials;  ///< one a work-group
+  std::int64_t count;
+  float scale;
+};
+
+template <OptimizerConfig config>
+struct SquareSums {
+  using Arguments = SquareSumsArguments;
+  static_assert(config.valid());
+
+  [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* local) {
+    const Arguments args = arguments;
+    const int lane = lane_of(item);
+    const std::int64_t begin = group_of(item, 2) * config.run();
+    const float* gradients = args.gradients + begin;
+    const int count = args.count - begin < config.run() ? static_cast<int>(args.count - begin) : config.run();
+    float sums[config.columns] = {};
+    each_column<config.lanes, config.columns>(0, count, lane, [&](int x, int i) {
+      const float g = gradients[i] * args.scale;
+      sums[x] = sycl::fma(g, g, sums[x]);
+    });
+    const float sum = sum_lanes<config.lanes>(item, local, sums);
+    if (lane == 0) args.partials[group_of(item, 2)] = sum;
+  }
+};
+
+/// Launched as one work-group.
+struct StepControlArguments {
+  const float* partials;
+  StepControl* control;
+  std::int64_t count;  ///< of partial sums
+  float scale;
+  float max_norm;  ///< 0: no clipping
+};
+
+template <OptimizerConfig config>
+struct WriteStepControl {
+  using Arguments = StepControlArguments;
+  static_assert(config.valid());
+
+  [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* local) {
+    const Arguments args = arguments;
+    const int lane = lane_of(item);
+    float sums[config.columns] = {};
+    each_column<config.lanes, config.columns>(std::int64_t{0}, args.count, lane,
+                                              [&](int x, std::int64_t i) { sums[x] += args.partials[i]; });
+    const float norm = sycl::sqrt(sum_lanes<config.lanes>(item, local, sums));
+    if (lane != 0) return;
+    const bool finite = norm <= 3.4028234e38F;  // false for NaN
+    const float clip = args.max_norm / (norm + 1e-6F);
+    args.control->norm = norm;
+    args.control->factor = args.max_norm > 0.0F && clip < 1.0F ? args.scale * clip : args.scale;
+    args.control->apply = finite ? 1 : 0;
+    args.control->taken += finite ? 1 : 0;
+    args.control->skipped += finite ? 0 : 1;
+  }
+};
+
+/// Which part of the buffer has weight decay: segment s reaches from the end of the one before to ends[s].
+struct DecaySegments {
+  const std::int64_t* ends;  ///< ascending; the last is the number of parameters
+  const float* decay;        ///< 1 or 0
+  int count;
+
+  /// The first segment that reaches beyond an element.
+  [[gnu::always_inline]] int find(std::int64_t element) const {
+    int low = 0;
+    int high = count - 1;
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (ends[middle] > element)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    return low;
+  }
+};
+
+/// piece(begin, end, decay) for each part of this work-group's run that lies in one segment.
+template <OptimizerConfig config, class Piece>
+[[gnu::always_inline]] inline void each_piece(const DecaySegments& segments, const sycl::nd_item<3>& item,
+                                              std::int64_t count, Piece&& piece) {
+  std::int64_t begin = group_of(item, 2) * config.run();
+  const std::int64_t end = begin + config.run() < count ? begin + config.run() : count;
+  for (int segment = segments.find(begin); begin < end && segment < segments.count; ++segment) {
+    const std::int64_t stop = segments.ends[segment] < end ? segments.ends[segment] : end;
+    piece(begin, stop, segments.decay[segment]);
+    begin = stop;
+  }
+}
+
+/// Launched over (1, 1, ceil(count / run)) work-groups.
+struct AdamWArguments {
+  float* parameters;
+  const float* gradients;
+  float* first;   ///< m
+  float* second;  ///< v
+  void* copy;     ///< the parameters in type T; null: not wanted
+  const StepControl* control;
+  DecaySegments segments;
+  std::int64_t count;
+  float learning_rate;
+  float beta1;
+  float beta2;
+  float log_beta1;
+  float log_beta2;
+  float epsilon;
+  float weight_decay;
+};
+
+/// T: the type of the copy; float: there is none.
+template <class T, OptimizerConfig config>
+struct AdamW {
+  using Arguments = AdamWArguments;
+  static_assert(config.valid());
+  static constexpr bool copies = sizeof(T) < sizeof(float);
+
+  [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* /*local*/) {
+    const Arguments args = arguments;
+    const StepControl control = *args.control;
+    if (control.apply == 0) return;
+    const int lane = lane_of(item);
+    const auto taken = static_cast<float>(control.taken);
+    // 1 - βᵗ without cancellation.
+    const float step = args.learning_rate / -sycl::expm1(taken * args.log_beta1);
+    const float second_factor = 1.0F / sycl::sqrt(-sycl::expm1(taken * args.log_beta2));
+    const float gain1 = 1.0F - args.beta1;
+    const float gain2 = 1.0F - args.beta2;
+    T* copy = static_cast<T*>(args.copy);
+    each_piece<config>(args.segments, item, args.count, [&](std::int64_t begin, std::int64_t end, float decay) {
+      const float keep = 1.0F - args.learning_rate * args.weight_decay * decay;
+      each_column<config.lanes, config.columns>(begin, end, lane, [&](int /*x*/, std::int64_t i) {
+        const float g = args.gradients[i] * control.factor;
+        const float m = args.first[i] + gain1 * (g - args.first[i]);
+        const float v = args.beta2 * args.second[i] + gain2 * g * g;
+        const float p = args.parameters[i] * keep - step * m / (sycl::sqrt(v) * second_factor + args.epsilon);
+        args.first[i] = m;
+        args.second[i] = v;
+        args.parameters[i] = p;
+        if constexpr (copies) copy[i] = static_cast<T>(p);
+      });
+    });
+  }
+};
+
+/// Launched as AdamW is.
+struct SgdArguments {
+  float* parameters;
+  const float* gradients;
+  float* momentum;  ///< m
+  void* copy;       ///< the parameters in type T; null: not wanted
+  const StepControl* control;
+  DecaySegments segments;
+  std::int64_t count;
+  float learning_rate;
+  float friction;  ///< μ
+  float weight_decay;
+  std::int32_t nesterov;
+};
+
+template <class T, OptimizerConfig config>
+struct Sgd {
+  using Arguments = SgdArguments;
+  static_assert(config.valid());
+  static constexpr bool copies = sizeof(T) < sizeof(float);
+
+  [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* /*local*/) {
+    const Arguments args = arguments;
+    const StepControl control = *args.control;
+    if (control.apply == 0) return;
+    const int lane = lane_of(item);
+    T* copy = static_cast<T*>(args.copy);
+    each_piece<config>(args.segments, item, args.count, [&](std::int64_t begin, std::int64_t end, float decay) {
+      const float pull = args.weight_decay * decay;
+      each_column<config.lanes, config.columns>(begin, end, lane, [&](int /*x*/, std::int64_t i) {
+        const float d = args.gradients[i] * control.factor + pull * args.parameters[i];
+        const float m = args.friction * args.momentum[i] + d;
+        const float direction = args.nesterov != 0 ? d + args.friction * m : m;
+        const float p = args.parameters[i] - args.learning_rate * direction;
+        args.momentum[i] = m;
+        args.parameters[i] = p;
+        if constexpr (copies) copy[i] = static_cast<T>(p);
+      });
+    });
+  }
+};
+
+}  // namespace sylvit::kernels

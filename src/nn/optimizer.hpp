@@ -1,0 +1,101 @@
+// A step of an optimiser over all parameters of a model at once. Parameters, gradients and moments are flat f32 buffers
+// of one length. Nothing here blocks, save what says so.
+//
+//     write_step_control(…)   the gradients' norm, the clip factor, and whether the step counts
+//     adamw(…) or sgd(…)      reads that from device memory
+#pragma once
+
+#include <sylvit/device.hpp>
+#include <sylvit/memory.hpp>
+#include <sylvit/tensor.hpp>
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/optimizer.hpp"
+
+namespace sylvit::nn {
+
+using Events = std::span<const sycl::event>;
+
+/// A part of the flat buffers, e.g. one parameter.
+struct Segment {
+  std::int64_t count;
+  bool decays;  ///< Does weight decay act on it?
+};
+
+/// The segments in device memory. Neighbours that agree are one. Construction waits until they are there.
+class Segments {
+ public:
+  Segments(const Device& device, std::span<const Segment> segments);
+
+  /// Elements of all segments.
+  std::int64_t total() const { return total_; }
+  kernels::DecaySegments on_device() const;
+
+ private:
+  Memory memory_;
+  std::int64_t total_ = 0;
+  int count_ = 0;
+};
+
+/// The steps' control in device memory, and room for the norm's partial sums. One for each model in training.
+class StepState {
+ public:
+  /// Waits until the counters are zero.
+  StepState(const Device& device, std::int64_t parameters);
+
+  kernels::StepControl* control() const { return control_.as<kernels::StepControl>(); }
+  float* partials() const { return partials_.as<float>(); }
+  std::int64_t parameters() const { return parameters_; }
+  /// The gradients' norm, f32 [1], for whoever wants it on the device.
+  TensorView norm() const { return {&control()->norm, DType::f32, {1}}; }
+
+  /// Waits for everything on the device, and reads.
+  kernels::StepControl wait_and_read(const Device& device) const;
+  /// Goes on from a checkpoint: waits until the number of steps taken is set.
+  void wait_and_set_taken(const Device& device, std::int32_t taken) const;
+
+ private:
+  Memory control_;
+  Memory partials_;
+  std::int64_t parameters_;
+};
+
+struct ClipOptions {
+  float gradient_scale = 1.0F;  ///< 1 / loss scale
+  float max_norm = 0.0F;        ///< clip the global norm to this; 0: no clipping
+};
+
+/// Norm of all gradients, clip factor, and the decision: if the norm is not finite the step is skipped and counted as
+/// skipped. Call once before each step.
+sycl::event write_step_control(const Device& device, const TensorView& gradients, const StepState& state,
+                               const ClipOptions& options = {}, Events after = {});
+
+struct AdamWOptions {
+  float learning_rate = 1e-3F;
+  float beta1 = 0.9F;
+  float beta2 = 0.999F;
+  float epsilon = 1e-8F;
+  float weight_decay = 0.01F;
+};
+
+/// PyTorch's AdamW. copy: the parameters in bf16 or f16 for the next forward pass; empty: none. A skipped step changes
+/// nothing.
+sycl::event adamw(const Device& device, const TensorView& parameters, const TensorView& gradients,
+                  const TensorView& first_moment, const TensorView& second_moment, const TensorView& copy,
+                  const Segments& segments, const StepState& state, const AdamWOptions& options, Events after = {});
+
+struct SgdOptions {
+  float learning_rate = 0.1F;
+  float momentum = 0.9F;
+  float weight_decay = 0.0F;
+  bool nesterov = false;
+};
+
+/// PyTorch's SGD without dampening; weight decay is added to the gradient. The momentum starts as zeros.
+sycl::event sgd(const Device& device, const TensorView& parameters, const TensorView& gradients,
+                const TensorView& momentum, const TensorView& copy, const Segments& segments, const StepState& state,
+                const SgdOptions& options, Events after = {});
+
+}  // namespace sylvit::nn

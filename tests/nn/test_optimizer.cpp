@@ -1,0 +1,263 @@
+#include "nn/optimizer.hpp"
+#include "nn/training_support.hpp"
+#include "reference/training.hpp"
+
+using namespace sylvit;
+using namespace sylvit::test;
+
+namespace {
+
+using Parts = std::vector<nn::Segment>;
+
+std::int64_t total_of(const Parts& parts) {
+  std::int64_t total = 0;
+  for (const nn::Segment& part : parts) total += part.count;
+  return total;
+}
+
+std::vector<double> decay_of(const Parts& parts) {
+  std::vector<double> decay;
+  for (const nn::Segment& part : parts)
+    decay.insert(decay.end(), static_cast<std::size_t>(part.count), part.decays ? 1 : 0);
+  return decay;
+}
+
+/// Segments smaller and larger than a run, empty ones, and neighbours that agree.
+const std::vector<Parts> cases{{{1, true}},
+                               {{3, false}, {5, true}},
+                               {{64, true}, {0, false}, {7, false}, {9, false}, {33, true}, {1, false}, {2, true}},
+                               {{20001, true}, {1, false}, {1, true}, {384, false}, {40000, true}, {13, false}},
+                               {{70000, false}, {8192, true}, {8192, false}}};
+
+Parts many_parts() {
+  Parts parts;
+  for (int i = 0; i < 300; ++i) parts.push_back({1 + (i * 37) % 211, i % 2 == 0});
+  return parts;
+}
+
+/// Everything of a model in training, on the device and in fp64.
+template <class T>
+struct Training {
+  explicit Training(const Parts& parts)
+      : count(total_of(parts)),
+        decay(decay_of(parts)),
+        parameters({count}, noise<float>(count, 1)),
+        first({count}, std::vector<float>(static_cast<std::size_t>(count))),
+        second({count}, std::vector<float>(static_cast<std::size_t>(count))),
+        copy({count}),
+        segments(training_device(), parts),
+        state(training_device(), count),
+        expected(exact(noise<float>(count, 1))),
+        expected_first(static_cast<std::size_t>(count)),
+        expected_second(static_cast<std::size_t>(count)) {}
+
+  /// f32 models have no copy.
+  TensorView copy_view() const { return sizeof(T) == 4 ? TensorView{} : copy.view(); }
+
+  void check_copy() {
+    if (sizeof(T) == 4) return;
+    std::vector<T> rounded;
+    for (const float value : parameters.read()) rounded.push_back(T(value));
+    CHECK(same_bits(copy.read(), rounded));
+  }
+
+  std::int64_t count;
+  std::vector<double> decay;
+  Guarded<float> parameters, first, second;
+  Guarded<T> copy;
+  nn::Segments segments;
+  nn::StepState state;
+  std::vector<double> expected, expected_first, expected_second;
+};
+
+std::vector<double> scaled(const std::vector<float>& values, double factor) {
+  std::vector<double> result = exact(values);
+  for (double& value : result) value *= factor;
+  return result;
+}
+
+}  // namespace
+
+TEST_SUITE("nn/optimizer") {
+  TEST_CASE_TEMPLATE("AdamW does PyTorch's steps, with weight decay where it is wanted, scaling and clipping", T, float,
+                     bf16, f16) {
+    std::vector<Parts> all = cases;
+    all.push_back(many_parts());
+    for (const Parts& parts : all) {
+      CAPTURE(total_of(parts));
+      Training<T> model(parts);
+      const nn::AdamWOptions options{
+          .learning_rate = 3e-3F, .beta1 = 0.9F, .beta2 = 0.99F, .epsilon = 1e-6F, .weight_decay = 0.5F};
+      const reference::Optimizer reference{options.learning_rate, options.beta1, options.beta2, options.epsilon,
+                                           options.weight_decay};
+      for (int step = 1; step <= 4; ++step) {
+        const auto values = noise<float>(model.count, 10 + static_cast<std::uint32_t>(step), 64.0F);
+        const OnDevice<float> gradients{std::span(values), Shape{model.count}};
+        const nn::ClipOptions clip{.gradient_scale = 1.0F / 16, .max_norm = step == 2 ? 0.0F : 1.5F};
+        nn::write_step_control(training_device(), gradients.view(), model.state, clip);
+        nn::adamw(training_device(), model.parameters.view(), gradients.view(), model.first.view(), model.second.view(),
+                  model.copy_view(), model.segments, model.state, options);
+        const auto true_gradients = scaled(values, clip.gradient_scale);
+        const double norm = reference::norm(true_gradients);
+        const double factor = reference::clip_factor(norm, clip.max_norm);
+        reference::adamw(model.expected, scaled(values, clip.gradient_scale * factor), model.expected_first,
+                         model.expected_second, model.decay, reference, step);
+        const auto control = model.state.wait_and_read(training_device());
+        CHECK(std::abs(control.norm - norm) <= 1e-5 * norm);
+        CHECK(std::abs(control.factor - clip.gradient_scale * factor) <= 1e-5 * clip.gradient_scale * factor);
+        CHECK(control.apply == 1);
+        CHECK(control.taken == step);
+        CHECK(control.skipped == 0);
+      }
+      check_close(model.first.read(), model.expected_first, 1e-5, 1e-7);
+      check_close(model.second.read(), model.expected_second, 1e-5, 1e-9);
+      check_close(model.parameters.read(), model.expected, 1e-5, 2e-6);
+      model.check_copy();
+    }
+  }
+
+  TEST_CASE("AdamW's bias correction is right after one step and after very many") {
+    for (const int step : {1, 2, 10, 1000, 900000}) {
+      CAPTURE(step);
+      Training<float> model({{9, true}});
+      model.state.wait_and_set_taken(training_device(), step - 1);
+      const auto values = noise<float>(9, 3);
+      const OnDevice<float> gradients{std::span(values), Shape{9}};
+      nn::write_step_control(training_device(), gradients.view(), model.state);
+      const nn::AdamWOptions options{.learning_rate = 1.0F, .epsilon = 0.0F, .weight_decay = 0.0F};
+      nn::adamw(training_device(), model.parameters.view(), gradients.view(), model.first.view(), model.second.view(),
+                {}, model.segments, model.state, options);
+      reference::adamw(model.expected, exact(values), model.expected_first, model.expected_second, model.decay,
+                       {options.learning_rate, options.beta1, options.beta2, 0, 0}, step);
+      check_close(model.parameters.read(), model.expected, 2e-6, 2e-6);
+    }
+  }
+
+  TEST_CASE_TEMPLATE("SGD does PyTorch's steps, with momentum and with Nesterov's", T, float, bf16, f16) {
+    for (const bool nesterov : {false, true})
+      for (const Parts& parts : cases) {
+        CAPTURE(total_of(parts));
+        Training<T> model(parts);
+        const nn::SgdOptions options{
+            .learning_rate = 0.05F, .momentum = 0.9F, .weight_decay = 0.3F, .nesterov = nesterov};
+        for (int step = 1; step <= 3; ++step) {
+          const auto values = noise<float>(model.count, 20 + static_cast<std::uint32_t>(step));
+          const OnDevice<float> gradients{std::span(values), Shape{model.count}};
+          nn::write_step_control(training_device(), gradients.view(), model.state, {.max_norm = 3.0F});
+          nn::sgd(training_device(), model.parameters.view(), gradients.view(), model.first.view(), model.copy_view(),
+                  model.segments, model.state, options);
+          training_device().wait();
+          reference::sgd(model.expected, scaled(values, reference::clip_factor(reference::norm(exact(values)), 3.0)),
+                         model.expected_first, model.decay,
+                         {options.learning_rate, options.momentum, 0, 0, options.weight_decay, nesterov});
+        }
+        check_close(model.first.read(), model.expected_first, 1e-5, 1e-6);
+        check_close(model.parameters.read(), model.expected, 1e-5, 1e-6);
+        model.check_copy();
+      }
+  }
+
+  TEST_CASE("a step whose gradients are not finite changes nothing and is counted") {
+    for (const float bad : {INFINITY, -INFINITY, NAN, 3e38F})  // the last: its square is not finite
+      for (const std::size_t where : {std::size_t{0}, std::size_t{12345}, std::size_t{20002}}) {
+        Training<bf16> model({{20000, true}, {3, false}});
+        auto values = noise<float>(model.count, 4);
+        const OnDevice<float> good{std::span(values), Shape{model.count}};
+        const auto step = [&](const TensorView& gradients) {
+          nn::write_step_control(training_device(), gradients, model.state, {.max_norm = 1.0F});
+          nn::adamw(training_device(), model.parameters.view(), gradients, model.first.view(), model.second.view(),
+                    model.copy.view(), model.segments, model.state, {});
+        };
+        step(good.view());
+        const auto parameters = model.parameters.read();
+        const auto first = model.first.read();
+        const auto second = model.second.read();
+        const auto copy = model.copy.read();
+        values[where] = bad;
+        const OnDevice<float> broken{std::span(values), Shape{model.count}};
+        step(broken.view());
+        nn::sgd(training_device(), model.parameters.view(), broken.view(), model.first.view(), model.copy.view(),
+                model.segments, model.state, {});
+        const auto control = model.state.wait_and_read(training_device());
+        CHECK(control.apply == 0);
+        CHECK(control.taken == 1);
+        CHECK(control.skipped == 1);
+        CHECK(!std::isfinite(control.norm));
+        CHECK(same_bits(model.parameters.read(), parameters));
+        CHECK(same_bits(model.first.read(), first));
+        CHECK(same_bits(model.second.read(), second));
+        CHECK(same_bits(model.copy.read(), copy));
+        // The next good one counts again.
+        step(good.view());
+        CHECK(model.state.wait_and_read(training_device()).taken == 2);
+        CHECK(!same_bits(model.parameters.read(), parameters));
+      }
+  }
+
+  TEST_CASE("the norm is right, repeatable, and on the device") {
+    for (const std::int64_t count : {1, 7, 8, 9, 4095, 8193, 1000003}) {
+      CAPTURE(count);
+      const auto values = noise<float>(count, 5, 1e-3F);
+      const OnDevice<float> gradients{std::span(values), Shape{count}};
+      const nn::StepState state(training_device(), count);
+      nn::write_step_control(training_device(), gradients.view(), state);
+      const float norm = state.wait_and_read(training_device()).norm;
+      const double expected = reference::norm(exact(values));
+      CHECK(std::abs(norm - expected) <= 3e-6 * expected);
+      CHECK(state.norm().shape() == Shape{1});
+      for (int repeat = 0; repeat < 5; ++repeat) {
+        nn::write_step_control(training_device(), gradients.view(), state);
+        CHECK(state.wait_and_read(training_device()).norm == norm);
+      }
+    }
+  }
+
+  TEST_CASE("whole steps are repeatable to the bit") {
+    std::vector<float> first;
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      Training<float> model(cases[3]);
+      for (std::uint32_t step = 0; step < 3; ++step) {
+        const auto values = noise<float>(model.count, step);
+        const OnDevice<float> gradients{std::span(values), Shape{model.count}};
+        nn::write_step_control(training_device(), gradients.view(), model.state, {.max_norm = 1.0F});
+        nn::adamw(training_device(), model.parameters.view(), gradients.view(), model.first.view(), model.second.view(),
+                  {}, model.segments, model.state, {});
+        training_device().wait();
+      }
+      if (repeat == 0) first = model.parameters.read();
+      CHECK(same_bits(model.parameters.read(), first));
+    }
+  }
+
+  TEST_CASE("wrong sizes, types and numbers are refused") {
+    Training<float> model({{100, true}});
+    const OnDevice<float> gradients(100, {100});
+    const OnDevice<float> short_one(99, {99});
+    const OnDevice<bf16> copy(100, {100});
+    const auto run = [&](const TensorView& g, const TensorView& p, const TensorView& c,
+                         const nn::AdamWOptions& options) {
+      nn::adamw(training_device(), p, g, model.first.view(), model.second.view(), c, model.segments, model.state,
+                options);
+    };
+    check_error([&] { run(short_one.view(), model.parameters.view(), {}, {}); }, {"gradients", "[100]", "[99]"});
+    check_error([&] { run(gradients.view(), copy.view(), {}, {}); }, {"parameters", "bf16"});
+    check_error([&] { run(gradients.view(), gradients.view(), {}, {}); }, {"overlaps"});
+    check_error([&] { run(gradients.view(), model.parameters.view(), short_one.view(), {}); }, {"copy", "f32"});
+    check_error([&] { run(gradients.view(), model.parameters.view(), {}, {.beta1 = 1.0F}); }, {"first beta", "1.0"});
+    check_error([&] { run(gradients.view(), model.parameters.view(), {}, {.learning_rate = -1.0F}); },
+                {"learning rate"});
+    check_error([&] { nn::write_step_control(training_device(), short_one.view(), model.state); }, {"[99]"});
+    check_error(
+        [&] { nn::write_step_control(training_device(), gradients.view(), model.state, {.gradient_scale = 0.0F}); },
+        {"gradient scale"});
+    const nn::StepState other(training_device(), 99);
+    check_error(
+        [&] {
+          nn::sgd(training_device(), model.parameters.view(), gradients.view(), model.first.view(), {}, model.segments,
+                  other, {});
+        },
+        {"99", "100"});
+    const Parts negative{{-1, true}};
+    check_error([&] { const nn::Segments segments(training_device(), negative); }, {"-1"});
+  }
+}
