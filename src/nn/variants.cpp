@@ -8,6 +8,7 @@
 #include <set>
 
 #include "nn/attention_kernels.hpp"
+#include "nn/row_kernels.hpp"
 
 namespace sylvit::nn {
 
@@ -92,6 +93,7 @@ std::vector<runtime::KernelName> list_variants(std::span<const std::string> back
     if (std::ranges::find(backends, table.name().substr(0, table.name().find('/'))) != backends.end()) {
       std::ranges::copy(basic_variants(table), std::back_inserter(result));
       std::ranges::copy(attention_variants(table), std::back_inserter(result));
+      std::ranges::copy(row_variants(table), std::back_inserter(result));
     }
   std::set<std::string> seen;
   std::erase_if(result, [&](const runtime::KernelName& kernel) { return !seen.insert(kernel.type).second; });

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/elementwise.hpp"
@@ -29,6 +30,18 @@ Config checked(const Config& config, const tuning::Record& record) {
   if (!config.valid())
     throw Error("the tuning record for " + record.kernel + " (" + record.origin + ") has tile numbers that do not fit");
   return config;
+}
+
+/// The name of a kernel. A sub-group is asked for where the work-items of a tile are meant to be one; a single
+/// work-item is none.
+template <class Arguments>
+runtime::Kernel<Arguments> named(const char* header, const char* arguments, std::string type, int lanes,
+                                 bool local_memory) {
+  return {{.header = header,
+           .arguments = arguments,
+           .type = std::move(type),
+           .sub_group_size = lanes > 1 ? lanes : 0,
+           .local_memory = local_memory}};
 }
 
 /// The C++ name of a storage type inside namespace sylvit::kernels: "float", "bf16", "f16".
