@@ -43,6 +43,21 @@ template <ActivationConfig config, class Row>
   for (std::int64_t r = first; r < end; ++r) row(r);
 }
 
+/// A bias, or zeros where there is none. It is then loaded from a row that is there, and not looked at: a select costs
+/// nothing in the loop, a branch much.
+template <class T>
+struct Bias {
+  const T* from;
+  bool given;
+
+  [[gnu::always_inline]] Bias(const void* bias, const T* row)
+      : from(bias != nullptr ? static_cast<const T*>(bias) : row), given(bias != nullptr) {}
+  [[gnu::always_inline]] float at(int c) const {
+    const float value = static_cast<float>(from[c]);
+    return given ? value : 0.0F;
+  }
+};
+
 struct BiasAddArguments {
   const void* in;
   const void* bias;      ///< [columns]; null: 0
@@ -63,22 +78,23 @@ struct BiasAdd {
   [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* /*local*/) {
     const Arguments args = arguments;
     const int lane = lane_of(item);
-    const T* bias = static_cast<const T*>(args.bias);
-    each_row<config>(item, args.rows, [&](std::int64_t r) {
-      const T* in = static_cast<const T*>(args.in) + r * args.in_stride;
-      T* out = static_cast<T*>(args.out) + r * args.out_stride;
-      const auto sum = [&](int c) {
-        return static_cast<float>(in[c]) + (bias != nullptr ? static_cast<float>(bias[c]) : 0.0F);
-      };
-      const auto store = [&](int c, float value) { out[c] = static_cast<T>(value); };
-      if (args.residual == nullptr) {
-        each_column<config.work_items, config.columns>(args.columns, lane, sum, store);
-      } else {
-        const T* residual = static_cast<const T*>(args.residual) + r * args.residual_stride;
-        each_column<config.work_items, config.columns>(
-            args.columns, lane, [&](int c) { return sum(c) + static_cast<float>(residual[c]); }, store);
-      }
-    });
+    each_row<config>(
+        item, args.rows, [&](std::int64_t r) __attribute__((always_inline)) {
+          const T* in = static_cast<const T*>(args.in) + r * args.in_stride;
+          T* out = static_cast<T*>(args.out) + r * args.out_stride;
+          const Bias<T> bias(args.bias, in);
+          const auto sum = [&](int c) __attribute__((always_inline)) { return static_cast<float>(in[c]) + bias.at(c); };
+          const auto store = [&](int c, float value) __attribute__((always_inline)) { out[c] = static_cast<T>(value); };
+          if (args.residual == nullptr) {
+            each_column<config.work_items, config.columns>(args.columns, lane, sum, store);
+          } else {
+            const T* residual = static_cast<const T*>(args.residual) + r * args.residual_stride;
+            each_column<config.work_items, config.columns>(
+                args.columns,
+                lane, [&](int c) __attribute__((always_inline)) { return sum(c) + static_cast<float>(residual[c]); },
+                store);
+          }
+        });
   }
 };
 
@@ -102,27 +118,29 @@ struct BiasActivation {
   [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* /*local*/) {
     const Arguments args = arguments;
     const int lane = lane_of(item);
-    const T* bias = static_cast<const T*>(args.bias);
-    each_row<config>(item, args.rows, [&](std::int64_t r) {
-      const T* in = static_cast<const T*>(args.in) + r * args.in_stride;
-      T* out = static_cast<T*>(args.out) + r * args.out_stride;
-      const auto values = [&](int c) {
-        const float u = static_cast<float>(
-            static_cast<T>(static_cast<float>(in[c]) + (bias != nullptr ? static_cast<float>(bias[c]) : 0.0F)));
-        return TwoValues{u, Activation::value(u)};
-      };
-      if (args.kept == nullptr) {
-        each_column<config.work_items, config.columns>(
-            args.columns, lane, values, [&](int c, const TwoValues& value) { out[c] = static_cast<T>(value.second); });
-      } else {
-        T* kept = static_cast<T*>(args.kept) + r * args.kept_stride;
-        each_column<config.work_items, config.columns>(args.columns, lane, values,
-                                                       [&](int c, const TwoValues& value) {
-                                                         kept[c] = static_cast<T>(value.first);
-                                                         out[c] = static_cast<T>(value.second);
-                                                       });
-      }
-    });
+    each_row<config>(
+        item, args.rows, [&](std::int64_t r) __attribute__((always_inline)) {
+          const T* in = static_cast<const T*>(args.in) + r * args.in_stride;
+          T* out = static_cast<T*>(args.out) + r * args.out_stride;
+          const Bias<T> bias(args.bias, in);
+          const auto values = [&](int c) __attribute__((always_inline)) {
+            const float u = static_cast<float>(static_cast<T>(static_cast<float>(in[c]) + bias.at(c)));
+            return TwoValues{u, Activation::value(u)};
+          };
+          if (args.kept == nullptr) {
+            each_column<config.work_items, config.columns>(
+                args.columns, lane, values, [&](int c, const TwoValues& value) __attribute__((always_inline)) {
+                  out[c] = static_cast<T>(value.second);
+                });
+          } else {
+            T* kept = static_cast<T*>(args.kept) + r * args.kept_stride;
+            each_column<config.work_items, config.columns>(
+                args.columns, lane, values, [&](int c, const TwoValues& value) __attribute__((always_inline)) {
+                  kept[c] = static_cast<T>(value.first);
+                  out[c] = static_cast<T>(value.second);
+                });
+          }
+        });
   }
 };
 
@@ -147,29 +165,32 @@ struct ActivationBackward {
   [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* /*local*/) {
     const Arguments args = arguments;
     const int lane = lane_of(item);
-    each_row<config>(item, args.rows, [&](std::int64_t r) {
-      const T* kept = static_cast<const T*>(args.kept) + r * args.kept_stride;
-      const T* out_gradient = static_cast<const T*>(args.out_gradient) + r * args.out_gradient_stride;
-      T* in_gradient = static_cast<T*>(args.in_gradient) + r * args.in_gradient_stride;
-      const auto gradient = [&](int c) {
-        return static_cast<float>(out_gradient[c]) * Activation::slope(static_cast<float>(kept[c]));
-      };
-      if (args.out == nullptr) {
-        each_column<config.work_items, config.columns>(
-            args.columns, lane, gradient, [&](int c, float value) { in_gradient[c] = static_cast<T>(value); });
-      } else {
-        T* out = static_cast<T*>(args.out) + r * args.out_stride;
-        each_column<config.work_items, config.columns>(
-            args.columns, lane,
-            [&](int c) {
-              return TwoValues{gradient(c), Activation::value(static_cast<float>(kept[c]))};
-            },
-            [&](int c, const TwoValues& value) {
-              in_gradient[c] = static_cast<T>(value.first);
-              out[c] = static_cast<T>(value.second);
-            });
-      }
-    });
+    each_row<config>(
+        item, args.rows, [&](std::int64_t r) __attribute__((always_inline)) {
+          const T* kept = static_cast<const T*>(args.kept) + r * args.kept_stride;
+          const T* out_gradient = static_cast<const T*>(args.out_gradient) + r * args.out_gradient_stride;
+          T* in_gradient = static_cast<T*>(args.in_gradient) + r * args.in_gradient_stride;
+          const auto gradient = [&](int c) __attribute__((always_inline)) {
+            return static_cast<float>(out_gradient[c]) * Activation::slope(static_cast<float>(kept[c]));
+          };
+          if (args.out == nullptr) {
+            each_column<config.work_items, config.columns>(
+                args.columns, lane, gradient, [&](int c, float value) __attribute__((always_inline)) {
+                  in_gradient[c] = static_cast<T>(value);
+                });
+          } else {
+            T* out = static_cast<T*>(args.out) + r * args.out_stride;
+            each_column<config.work_items, config.columns>(
+                args.columns, lane,
+                [&](int c) __attribute__((always_inline)) {
+                  return TwoValues{gradient(c), Activation::value(static_cast<float>(kept[c]))};
+                },
+                [&](int c, const TwoValues& value) __attribute__((always_inline)) {
+                  in_gradient[c] = static_cast<T>(value.first);
+                  out[c] = static_cast<T>(value.second);
+                });
+          }
+        });
   }
 };
 
@@ -191,14 +212,16 @@ struct Multiply {
 
   [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* /*local*/) {
     const Arguments args = arguments;
-    each_row<config>(item, args.rows, [&](std::int64_t r) {
-      const T* x = static_cast<const T*>(args.x) + r * args.x_stride;
-      const T* y = static_cast<const T*>(args.y) + r * args.y_stride;
-      T* out = static_cast<T*>(args.out) + r * args.out_stride;
-      each_column<config.work_items, config.columns>(
-          args.columns, lane_of(item), [&](int c) { return static_cast<float>(x[c]) * static_cast<float>(y[c]); },
-          [&](int c, float value) { out[c] = static_cast<T>(value); });
-    });
+    each_row<config>(
+        item, args.rows, [&](std::int64_t r) __attribute__((always_inline)) {
+          const T* x = static_cast<const T*>(args.x) + r * args.x_stride;
+          const T* y = static_cast<const T*>(args.y) + r * args.y_stride;
+          T* out = static_cast<T*>(args.out) + r * args.out_stride;
+          each_column<config.work_items, config.columns>(
+              args.columns, lane_of(item),
+              [&](int c) __attribute__((always_inline)) { return static_cast<float>(x[c]) * static_cast<float>(y[c]); },
+              [&](int c, float value) __attribute__((always_inline)) { out[c] = static_cast<T>(value); });
+        });
   }
 };
 
@@ -224,23 +247,24 @@ struct MultiplyBackward {
 
   [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* /*local*/) {
     const Arguments args = arguments;
-    each_row<config>(item, args.rows, [&](std::int64_t r) {
-      const T* x = static_cast<const T*>(args.x) + r * args.x_stride;
-      const T* y = static_cast<const T*>(args.y) + r * args.y_stride;
-      const T* out_gradient = static_cast<const T*>(args.out_gradient) + r * args.out_gradient_stride;
-      T* x_gradient = static_cast<T*>(args.x_gradient) + r * args.x_gradient_stride;
-      T* y_gradient = static_cast<T*>(args.y_gradient) + r * args.y_gradient_stride;
-      each_column<config.work_items, config.columns>(
-          args.columns, lane_of(item),
-          [&](int c) {
-            const float gradient = static_cast<float>(out_gradient[c]);
-            return TwoValues{gradient * static_cast<float>(y[c]), gradient * static_cast<float>(x[c])};
-          },
-          [&](int c, const TwoValues& value) {
-            x_gradient[c] = static_cast<T>(value.first);
-            y_gradient[c] = static_cast<T>(value.second);
-          });
-    });
+    each_row<config>(
+        item, args.rows, [&](std::int64_t r) __attribute__((always_inline)) {
+          const T* x = static_cast<const T*>(args.x) + r * args.x_stride;
+          const T* y = static_cast<const T*>(args.y) + r * args.y_stride;
+          const T* out_gradient = static_cast<const T*>(args.out_gradient) + r * args.out_gradient_stride;
+          T* x_gradient = static_cast<T*>(args.x_gradient) + r * args.x_gradient_stride;
+          T* y_gradient = static_cast<T*>(args.y_gradient) + r * args.y_gradient_stride;
+          each_column<config.work_items, config.columns>(
+              args.columns, lane_of(item),
+              [&](int c) __attribute__((always_inline)) {
+                const float gradient = static_cast<float>(out_gradient[c]);
+                return TwoValues{gradient * static_cast<float>(y[c]), gradient * static_cast<float>(x[c])};
+              },
+              [&](int c, const TwoValues& value) __attribute__((always_inline)) {
+                x_gradient[c] = static_cast<T>(value.first);
+                y_gradient[c] = static_cast<T>(value.second);
+              });
+        });
   }
 };
 

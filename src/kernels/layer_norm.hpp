@@ -6,7 +6,8 @@
 //     dweight = Σ dy · x̂,  dbias = Σ dy                    over all rows
 //
 // A work-group of `lanes` work-items takes a few rows at a time (as many as it has lanes, if it owns so many). A lane
-// adds up its channels of each of these rows; the partial sums turn in local memory, and each lane adds those of one row:
+// adds up its channels of each of these rows; the partial sums turn in local memory, and each lane adds those of one
+// row:
 //
 //                channels →
 //      rows  | 0 1 … | 0 1 … |                   partial[row][lane]
@@ -56,8 +57,7 @@ template <LayerNormConfig config, int kinds, class Row>
 #pragma unroll
     for (int kind = 0; kind < kinds; ++kind) {
       float total = 0.0F;
-      for (int x = 0; x < config.lanes; ++x)
-        total += partial[(kind * config.at_once() + lane) * config.pitch() + x];
+      for (int x = 0; x < config.lanes; ++x) total += partial[(kind * config.at_once() + lane) * config.pitch() + x];
       totals[kind * config.at_once() + lane] = total;
     }
   }
@@ -109,16 +109,22 @@ struct LayerNormForward {
     const int end = first + config.rows < args.length ? first + config.rows : args.length;
     for (int row0 = first; row0 < end; row0 += config.at_once()) {
       // Rows beyond the last are the last again, and are not written.
-      const auto row_of = [&](int r) { return in + (row0 + r < end ? row0 + r : end - 1) * args.in_strides.row; };
-      add_rows<config, 1>(item, args.channels, local, mean, [&](int r) {
-        return [from = row_of(r)](int c) { return Sums<1>{{static_cast<float>(from[c])}}; };
-      });
-      add_rows<config, 1>(item, args.channels, local, deviation, [&](int r) {
-        return [from = row_of(r), centre = mean[r] * per_channel](int c) {
-          const float centred = static_cast<float>(from[c]) - centre;
-          return Sums<1>{{centred * centred}};
-        };
-      });
+      const auto row_of = [&](int r) __attribute__((always_inline)) {
+        return in + (row0 + r < end ? row0 + r : end - 1) * args.in_strides.row;
+      };
+      add_rows<config, 1>(
+          item, args.channels, local, mean, [&](int r) __attribute__((always_inline)) {
+            return [from = row_of(r)](int c) __attribute__((always_inline)) {
+              return Sums<1>{{static_cast<float>(from[c])}};
+            };
+          });
+      add_rows<config, 1>(
+          item, args.channels, local, deviation, [&](int r) __attribute__((always_inline)) {
+            return [ from = row_of(r), centre = mean[r] * per_channel ](int c) __attribute__((always_inline)) {
+              const float centred = static_cast<float>(from[c]) - centre;
+              return Sums<1>{{centred * centred}};
+            };
+          });
       for (int r = 0; r < config.at_once() && row0 + r < end; ++r) {
         const float centre = mean[r] * per_channel;
         const float factor = sycl::rsqrt(deviation[r] * per_channel + args.epsilon);
@@ -126,10 +132,10 @@ struct LayerNormForward {
         T* to = out + (row0 + r) * args.out_strides.row;
         each_column<config.lanes, config.columns>(
             args.channels, lane,
-            [&](int c) {
+            [&](int c) __attribute__((always_inline)) {
               return sycl::fma((static_cast<float>(from[c]) - centre) * factor, weight.at(c), bias.at(c));
             },
-            [&](int c, float value) { to[c] = static_cast<T>(value); });
+            [&](int c, float value) __attribute__((always_inline)) { to[c] = static_cast<T>(value); });
       }
       if (args.statistics != nullptr && lane < config.at_once() && row0 + lane < end) {
         args.statistics[(head_row + row0 + lane) * 2] = mean[lane] * per_channel;
@@ -182,24 +188,30 @@ struct LayerNormBackward {
     const int first = static_cast<int>(group_of(item, 2)) * config.rows;
     const int end = first + config.rows < args.length ? first + config.rows : args.length;
     for (int row0 = first; row0 < end; row0 += config.at_once()) {
-      const auto row_at = [&](int r) { return row0 + r < end ? row0 + r : end - 1; };
-      const auto in_of = [&](int r) { return in + row_at(r) * args.in_strides.row; };
-      const auto out_gradient_of = [&](int r) { return out_gradient + row_at(r) * args.out_gradient_strides.row; };
+      const auto row_at = [&](int r) __attribute__((always_inline)) { return row0 + r < end ? row0 + r : end - 1; };
+      const auto in_of = [&](int r) __attribute__((always_inline)) { return in + row_at(r) * args.in_strides.row; };
+      const auto out_gradient_of = [&](int r) __attribute__((always_inline)) {
+        return out_gradient + row_at(r) * args.out_gradient_strides.row;
+      };
       if (args.known_statistics != nullptr) {
         if (lane < config.at_once()) {
           centre[lane] = args.known_statistics[(head_row + row_at(lane)) * 2];
           factor[lane] = args.known_statistics[(head_row + row_at(lane)) * 2 + 1];
         }
       } else {
-        add_rows<config, 1>(item, args.channels, local, centre, [&](int r) {
-          return [from = in_of(r)](int c) { return Sums<1>{{static_cast<float>(from[c])}}; };
-        });
-        add_rows<config, 1>(item, args.channels, local, factor, [&](int r) {
-          return [from = in_of(r), mean = centre[r] * per_channel](int c) {
-            const float centred = static_cast<float>(from[c]) - mean;
-            return Sums<1>{{centred * centred}};
-          };
-        });
+        add_rows<config, 1>(
+            item, args.channels, local, centre, [&](int r) __attribute__((always_inline)) {
+              return [from = in_of(r)](int c) __attribute__((always_inline)) {
+                return Sums<1>{{static_cast<float>(from[c])}};
+              };
+            });
+        add_rows<config, 1>(
+            item, args.channels, local, factor, [&](int r) __attribute__((always_inline)) {
+              return [ from = in_of(r), mean = centre[r] * per_channel ](int c) __attribute__((always_inline)) {
+                const float centred = static_cast<float>(from[c]) - mean;
+                return Sums<1>{{centred * centred}};
+              };
+            });
         if (lane < config.at_once()) {
           centre[lane] *= per_channel;
           factor[lane] = sycl::rsqrt(factor[lane] * per_channel + args.epsilon);
@@ -210,12 +222,14 @@ struct LayerNormBackward {
         }
       }
       barrier(item);
-      add_rows<config, 2>(item, args.channels, local, sums, [&](int r) {
-        return [from = in_of(r), gradients = out_gradient_of(r), mean = centre[r], weight](int c) {
-          const float g = static_cast<float>(gradients[c]) * weight.at(c);
-          return Sums<2>{{g, g * (static_cast<float>(from[c]) - mean)}};
-        };
-      });
+      add_rows<config, 2>(
+          item, args.channels, local, sums, [&](int r) __attribute__((always_inline)) {
+            return [ from = in_of(r), gradients = out_gradient_of(r), mean = centre[r], weight ](int c)
+                __attribute__((always_inline)) {
+              const float g = static_cast<float>(gradients[c]) * weight.at(c);
+              return Sums<2>{{g, g * (static_cast<float>(from[c]) - mean)}};
+            };
+          });
       for (int r = 0; r < config.at_once() && row0 + r < end; ++r) {
         const float mean = centre[r];
         const float scale = factor[r];
@@ -225,20 +239,22 @@ struct LayerNormBackward {
         const T* from = in_of(r);
         const T* gradients = out_gradient_of(r);
         T* to = in_gradient + (row0 + r) * args.in_gradient_strides.row;
-        const auto gradient = [&](int c) {
+        const auto gradient = [&](int c) __attribute__((always_inline)) {
           const float normed = (static_cast<float>(from[c]) - mean) * scale;
           const float value =
               scale * (static_cast<float>(gradients[c]) * weight.at(c) - mean_gradient - normed * mean_projection);
           return is_present ? value : 0.0F;
         };
-        const auto store = [&](int c, float value) { to[c] = static_cast<T>(value); };
+        const auto store = [&](int c, float value) __attribute__((always_inline)) { to[c] = static_cast<T>(value); };
         if (args.residual == nullptr) {
           each_column<config.lanes, config.columns>(args.channels, lane, gradient, store);
         } else {
           const T* residual = static_cast<const T*>(args.residual) + args.residual_strides.at(batch, head) +
                               (row0 + r) * args.residual_strides.row;
           each_column<config.lanes, config.columns>(
-              args.channels, lane, [&](int c) { return static_cast<float>(residual[c]) + gradient(c); }, store);
+              args.channels,
+              lane, [&](int c) __attribute__((always_inline)) { return static_cast<float>(residual[c]) + gradient(c); },
+              store);
         }
       }
       barrier(item);
