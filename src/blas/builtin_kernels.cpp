@@ -16,18 +16,14 @@ BuiltinKernels builtin_kernels(const tuning::Table& table, DType type, DType c_t
   const std::string text =
       tuning::config_text("GemmConfig", {config.lanes, config.columns, config.rows, config.row_block, config.panels,
                                          config.depth_block, config.sub_groups});
-  // A single work-item is no sub-group.
-  const int sub_group = config.lanes > 1 ? config.lanes : 0;
   return {config,
-          {{.header = "gemm.hpp",
-            .arguments = "GemmPackArguments",
-            .type = "GemmPack<" + tuning::type_text(type) + ", " + text + ">",
-            .sub_group_size = sub_group}},
-          {{.header = "gemm.hpp",
-            .arguments = "GemmArguments",
-            .type = "Gemm<" + tuning::type_text(type) + ", " + tuning::type_text(c_type) + ", " + text + ">",
-            .sub_group_size = sub_group,
-            .local_memory = true}}};
+          tuning::named<kernels::GemmPackArguments>("gemm.hpp", "GemmPackArguments",
+                                                    "GemmPack<" + tuning::type_text(type) + ", " + text + ">",
+                                                    config.lanes, false),
+          tuning::named<kernels::GemmArguments>(
+              "gemm.hpp", "GemmArguments",
+              "Gemm<" + tuning::type_text(type) + ", " + tuning::type_text(c_type) + ", " + text + ">", config.lanes,
+              true)};
 }
 
 EpilogueKernel epilogue_kernel(const tuning::Table& table, DType c_type) {

@@ -8,6 +8,7 @@
 #include "nn/attention_checks.hpp"
 #include "nn/attention_kernels.hpp"
 #include "nn/attention_linear.hpp"
+#include "nn/layer_norm.hpp"
 #include "nn/workspace.hpp"
 
 namespace sylvit {
@@ -109,10 +110,8 @@ struct ForwardMemory {
 struct BackwardMemory {
   Normed normed;
   TensorView q_gradient, k_gradient;  // of the normed queries and keys
-  float* q_statistics = nullptr;      // mean and deviation of each row
-  float* k_statistics = nullptr;
-  float* q_partial = nullptr;  // each head's share of the norm's parameters
-  float* k_partial = nullptr;
+  nn::LayerNormBackward q_norm, k_norm;
+  void* norm = nullptr;  // of both, one after the other
   float* delta = nullptr;
   float* row_dots = nullptr;
   float* sums = nullptr;
@@ -125,10 +124,23 @@ struct BackwardMemory {
     if (plan.description.qk_norm) {
       q_gradient = workspace.take(sizes.dtype, inputs.q.shape());
       k_gradient = workspace.take(sizes.dtype, inputs.k.shape());
-      q_statistics = floats(2 * plan.query_rows());
-      k_statistics = floats(2 * plan.key_rows());
-      q_partial = floats(2 * sizes.batch * sizes.heads * sizes.head_size);
-      k_partial = floats(2 * sizes.batch * sizes.kv_heads * sizes.head_size);
+      q_norm = {.in = inputs.q,
+                .weight = inputs.q_norm_weight,
+                .out_gradient = q_gradient,
+                .in_gradient = gradients.q,
+                .weight_gradient = gradients.q_norm_weight,
+                .bias_gradient = gradients.q_norm_bias,
+                .epsilon = plan.description.norm_epsilon};
+      k_norm = {.in = inputs.k,
+                .weight = inputs.k_norm_weight,
+                .out_gradient = k_gradient,
+                .lengths = inputs.lengths,
+                .in_gradient = gradients.k,
+                .weight_gradient = gradients.k_norm_weight,
+                .bias_gradient = gradients.k_norm_bias,
+                .epsilon = plan.description.norm_epsilon};
+      norm = workspace.take(
+          std::max(nn::layer_norm_backward_workspace(q_norm), nn::layer_norm_backward_workspace(k_norm)));
     }
     if (plan.description.score == Score::softmax) delta = floats(plan.query_rows());
     if (gradients.head_scale || gradients.head_alpha) row_dots = floats(plan.query_rows());
@@ -195,10 +207,8 @@ class Pass {
     products(lse, o_gradient, gradients, kept);
     if (gradients.head_scale || gradients.head_alpha) head_sums(gradients, kept);
     if (plan_.description.qk_norm) {
-      norm_gradient(inputs_.q, kept.q_gradient, gradients.q, inputs_.q_norm_weight, gradients.q_norm_weight,
-                    gradients.q_norm_bias, {}, kept.q_statistics, kept.q_partial);
-      norm_gradient(inputs_.k, kept.k_gradient, gradients.k, inputs_.k_norm_weight, gradients.k_norm_weight,
-                    gradients.k_norm_bias, inputs_.lengths, kept.k_statistics, kept.k_partial);
+      last_.assign(1, nn::layer_norm_backward(device_, kept.q_norm, kept.norm, last_));
+      last_.assign(1, nn::layer_norm_backward(device_, kept.k_norm, kept.norm, last_));
     }
     return last_.front();
   }
@@ -227,30 +237,13 @@ class Pass {
             memory};
   }
 
-  runtime::Grid norm_grid(const TensorView& view, const kernels::HeadNormConfig& config) const {
-    return {.groups = {size(view.extent(0)), size(view.extent(1)), divided_up(view.extent(2), config.rows)},
-            .work_items = size(config.work_items()),
-            .local_floats = size(config.local_floats())};
-  }
-
   void normalise(const Normed& normed) {
     if (!plan_.description.qk_norm) return;
-    const kernels::HeadNormConfig config = nn::head_norm_config(plan_.table);
-    const auto one = [&](const TensorView& in, const TensorView& out, const TensorView& weight,
-                         const TensorView& bias) {
-      run(nn::head_norm_forward_kernel(plan_.sizes.dtype, config), norm_grid(in, config),
-          {.in = in.data(),
-           .out = out.data(),
-           .weight = weight.as<float>(),
-           .bias = bias.as<float>(),
-           .in_strides = strides_of(in),
-           .out_strides = strides_of(out),
-           .length = static_cast<int>(in.extent(2)),
-           .head_size = static_cast<int>(plan_.sizes.head_size),
-           .epsilon = plan_.description.norm_epsilon});
-    };
-    one(inputs_.q, normed.q, inputs_.q_norm_weight, inputs_.q_norm_bias);
-    one(inputs_.k, normed.k, inputs_.k_norm_weight, inputs_.k_norm_bias);
+    const float epsilon = plan_.description.norm_epsilon;
+    last_.assign(1, nn::layer_norm_forward(device_, inputs_.q, inputs_.q_norm_weight, inputs_.q_norm_bias, epsilon,
+                                           normed.q, {}, last_));
+    last_.assign(1, nn::layer_norm_forward(device_, inputs_.k, inputs_.k_norm_weight, inputs_.k_norm_bias, epsilon,
+                                           normed.k, {}, last_));
   }
 
   /// Softmax: delta_i = dO_i · O_i.
@@ -371,48 +364,6 @@ class Pass {
          .divisor = plan_.description.divisor});
   }
 
-  void norm_gradient(const TensorView& in, const TensorView& out_gradient, const TensorView& in_gradient,
-                     const TensorView& weight, const TensorView& weight_gradient, const TensorView& bias_gradient,
-                     const TensorView& lengths, float* statistics, float* partial) {
-    const kernels::HeadNormConfig config = nn::head_norm_config(plan_.table);
-    const int heads = static_cast<int>(in.extent(1));
-    const int length = static_cast<int>(in.extent(2));
-    const int head_size = static_cast<int>(in.extent(3));
-    run(nn::head_norm_backward_kernel(plan_.sizes.dtype, config), norm_grid(in, config),
-        {.in = in.data(),
-         .out_gradient = out_gradient.data(),
-         .in_gradient = in_gradient.data(),
-         .weight = weight.as<float>(),
-         .statistics = statistics,
-         .lengths = lengths.as<std::int32_t>(),
-         .in_strides = strides_of(in),
-         .out_gradient_strides = strides_of(out_gradient),
-         .in_gradient_strides = strides_of(in_gradient),
-         .heads = heads,
-         .length = length,
-         .head_size = head_size,
-         .epsilon = plan_.description.norm_epsilon});
-    if (!weight_gradient && !bias_gradient) return;
-    run(nn::head_norm_parameters_kernel(plan_.sizes.dtype, config),
-        {.groups = {size(in.extent(0)), size(in.extent(1)), 1}, .work_items = size(config.work_items())},
-        {.in = in.data(),
-         .out_gradient = out_gradient.data(),
-         .statistics = statistics,
-         .lengths = lengths.as<std::int32_t>(),
-         .partial = partial,
-         .in_strides = strides_of(in),
-         .out_gradient_strides = strides_of(out_gradient),
-         .heads = heads,
-         .length = length,
-         .head_size = head_size});
-    run(nn::head_norm_parameter_sum_kernel(config), {.work_items = size(config.work_items())},
-        {.partial = partial,
-         .weight_gradient = weight_gradient.as<float>(),
-         .bias_gradient = bias_gradient.as<float>(),
-         .count = static_cast<int>(in.extent(0)) * heads,
-         .head_size = head_size});
-  }
-
   const Device& device_;
   const Plan& plan_;
   const AttentionInputs& inputs_;
@@ -471,8 +422,9 @@ std::vector<runtime::KernelName> attention_kernels_for(const Device& device, con
     kernels.push_back(nn::linear_product_kernel(dtype, plan.linear));
   }
   if (!plan.linear_forward) kernels.push_back(nn::forward_kernel(score, dtype, plan.forward));
-  const kernels::HeadNormConfig norm = nn::head_norm_config(plan.table);
-  if (description.qk_norm) kernels.push_back(nn::head_norm_forward_kernel(dtype, norm));
+  if (description.qk_norm)
+    for (const runtime::KernelName& kernel : nn::layer_norm_kernels(plan.table, dtype, backward))
+      kernels.push_back(kernel);
   if (backward) {
     if (!plan.linear_backward)
       for (const runtime::KernelName& kernel : nn::backward_kernels(plan.cut, score, dtype, plan.backward))
@@ -480,11 +432,6 @@ std::vector<runtime::KernelName> attention_kernels_for(const Device& device, con
     if (score == Score::softmax)
       kernels.push_back(nn::backward_rows_kernel(dtype, nn::backward_rows_config(plan.table)));
     kernels.push_back(nn::head_sums_kernel(nn::head_sums_config(plan.table)));
-    if (description.qk_norm) {
-      kernels.push_back(nn::head_norm_backward_kernel(dtype, norm));
-      kernels.push_back(nn::head_norm_parameters_kernel(dtype, norm));
-      kernels.push_back(nn::head_norm_parameter_sum_kernel(norm));
-    }
   }
   return kernels;
 }

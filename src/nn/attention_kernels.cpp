@@ -53,23 +53,6 @@ tuning::Case tuning_case(std::string_view kernel, const AttentionCase& wanted) {
           .length = wanted.keys};
 }
 
-std::string text(const kernels::HeadNormConfig& config) {
-  return config_text("HeadNormConfig", {config.lanes, config.columns, config.rows});
-}
-
-/// A sub-group is asked for where the work-items of a tile are meant to be one; a single work-item is none.
-int sub_group_of(int lanes) { return lanes > 1 ? lanes : 0; }
-
-template <class Arguments>
-runtime::Kernel<Arguments> named(const char* header, const char* arguments, std::string type, int lanes,
-                                 bool local_memory) {
-  return {{.header = header,
-           .arguments = arguments,
-           .type = std::move(type),
-           .sub_group_size = sub_group_of(lanes),
-           .local_memory = local_memory}};
-}
-
 }  // namespace
 
 std::int64_t compiled_head_size(std::string_view toolchain, std::int64_t head_size) {
@@ -142,12 +125,6 @@ kernels::AttentionBackwardRowsConfig backward_rows_config(const tuning::Table& t
 kernels::AttentionBackwardHeadSumsConfig head_sums_config(const tuning::Table& table) {
   const tuning::Record& record = table.find({.kernel = "head_sums"});
   return checked(kernels::AttentionBackwardHeadSumsConfig{record.number("items")}, record);
-}
-
-kernels::HeadNormConfig head_norm_config(const tuning::Table& table) {
-  const tuning::Record& record = table.find({.kernel = "head_norm"});
-  return checked(kernels::HeadNormConfig{record.number("lanes"), record.number("columns"), record.number("rows")},
-                 record);
 }
 
 BackwardCut backward_cut(const tuning::Record& record) {
@@ -236,42 +213,10 @@ runtime::Kernel<kernels::AttentionBackwardHeadSumsArguments> head_sums_kernel(
       "AttentionBackwardHeadSums<" + config_text("AttentionBackwardHeadSumsConfig", {config.items}) + ">", 0, true);
 }
 
-runtime::Kernel<kernels::HeadNormForwardArguments> head_norm_forward_kernel(DType dtype,
-                                                                            const kernels::HeadNormConfig& config) {
-  return named<kernels::HeadNormForwardArguments>("head_norm.hpp", "HeadNormForwardArguments",
-                                                  "HeadNormForward<" + type_text(dtype) + ", " + text(config) + ">",
-                                                  config.lanes, true);
-}
-
-runtime::Kernel<kernels::HeadNormBackwardArguments> head_norm_backward_kernel(DType dtype,
-                                                                              const kernels::HeadNormConfig& config) {
-  return named<kernels::HeadNormBackwardArguments>("head_norm.hpp", "HeadNormBackwardArguments",
-                                                   "HeadNormBackward<" + type_text(dtype) + ", " + text(config) + ">",
-                                                   config.lanes, true);
-}
-
-runtime::Kernel<kernels::HeadNormParametersArguments> head_norm_parameters_kernel(
-    DType dtype, const kernels::HeadNormConfig& config) {
-  return named<kernels::HeadNormParametersArguments>(
-      "head_norm.hpp", "HeadNormParametersArguments",
-      "HeadNormParameters<" + type_text(dtype) + ", " + text(config) + ">", config.lanes, false);
-}
-
-runtime::Kernel<kernels::HeadNormParameterSumArguments> head_norm_parameter_sum_kernel(
-    const kernels::HeadNormConfig& config) {
-  return named<kernels::HeadNormParameterSumArguments>("head_norm.hpp", "HeadNormParameterSumArguments",
-                                                       "HeadNormParameterSum<" + text(config) + ">", config.lanes,
-                                                       false);
-}
-
 std::vector<runtime::KernelName> attention_variants(const tuning::Table& table) {
-  std::vector<runtime::KernelName> result{head_sums_kernel(head_sums_config(table)),
-                                          head_norm_parameter_sum_kernel(head_norm_config(table))};
+  std::vector<runtime::KernelName> result{head_sums_kernel(head_sums_config(table))};
   for (const DType dtype : storage_types) {
     result.push_back(backward_rows_kernel(dtype, backward_rows_config(table)));
-    result.push_back(head_norm_forward_kernel(dtype, head_norm_config(table)));
-    result.push_back(head_norm_backward_kernel(dtype, head_norm_config(table)));
-    result.push_back(head_norm_parameters_kernel(dtype, head_norm_config(table)));
     for (const std::int64_t head_size : head_sizes_ahead_of_time) {
       for (AttentionCase at{Score::identity, dtype, head_size, 1};;) {
         const tuning::Record& record = linear_record(table, at);

@@ -15,7 +15,6 @@
 #include "kernels/attention_backward_split.hpp"
 #include "kernels/attention_forward.hpp"
 #include "kernels/attention_linear.hpp"
-#include "kernels/head_norm.hpp"
 #include "runtime/kernel.hpp"
 #include "tuning/table.hpp"
 
@@ -47,7 +46,6 @@ kernels::AttentionBackwardConfig backward_config(const tuning::Record& record, s
 kernels::AttentionLinearConfig linear_config(const tuning::Record& record, std::int64_t head_size);
 kernels::AttentionBackwardRowsConfig backward_rows_config(const tuning::Table& table);
 kernels::AttentionBackwardHeadSumsConfig head_sums_config(const tuning::Table& table);
-kernels::HeadNormConfig head_norm_config(const tuning::Table& table);
 BackwardCut backward_cut(const tuning::Record& record);
 
 std::string text(const kernels::AttentionForwardConfig& config);
@@ -67,14 +65,6 @@ runtime::Kernel<kernels::AttentionBackwardRowsArguments> backward_rows_kernel(
     DType dtype, const kernels::AttentionBackwardRowsConfig& config);
 runtime::Kernel<kernels::AttentionBackwardHeadSumsArguments> head_sums_kernel(
     const kernels::AttentionBackwardHeadSumsConfig& config);
-runtime::Kernel<kernels::HeadNormForwardArguments> head_norm_forward_kernel(DType dtype,
-                                                                            const kernels::HeadNormConfig& config);
-runtime::Kernel<kernels::HeadNormBackwardArguments> head_norm_backward_kernel(DType dtype,
-                                                                              const kernels::HeadNormConfig& config);
-runtime::Kernel<kernels::HeadNormParametersArguments> head_norm_parameters_kernel(
-    DType dtype, const kernels::HeadNormConfig& config);
-runtime::Kernel<kernels::HeadNormParameterSumArguments> head_norm_parameter_sum_kernel(
-    const kernels::HeadNormConfig& config);
 
 /// The kernels of both passes over such inputs, for building them together with others.
 std::vector<runtime::KernelName> attention_kernels_for(const Device& device, const AttentionDescription& description,

@@ -9,6 +9,7 @@
 
 #include "blas/builtin.hpp"
 #include "nn/attention_kernels.hpp"
+#include "nn/row_kernels.hpp"
 #include "nn/training_kernels.hpp"
 
 namespace sylvit::nn {
@@ -88,6 +89,7 @@ std::vector<runtime::KernelName> list_variants(std::span<const std::string> back
       std::ranges::copy(attention_variants(table), std::back_inserter(result));
       std::ranges::copy(blas::gemm_variants(table), std::back_inserter(result));
       std::ranges::copy(training_variants(table), std::back_inserter(result));
+      std::ranges::copy(row_variants(table), std::back_inserter(result));
     }
   std::set<std::string> seen;
   std::erase_if(result, [&](const runtime::KernelName& kernel) { return !seen.insert(kernel.type).second; });

@@ -16,6 +16,7 @@ namespace sylvit::nn {
 
 using tuning::checked;
 using tuning::config_text;
+using tuning::named;
 using tuning::storage_types;
 using tuning::type_text;
 

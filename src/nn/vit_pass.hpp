@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "nn/activation.hpp"
 #include "nn/vit_memory.hpp"
 
 namespace sylvit::nn {
@@ -78,6 +79,7 @@ class VitPass {
   TensorView heads_view(const TensorView& rows, std::int64_t length, std::int64_t first_column) const;
   bool training() const { return options_.use == VitUse::training; }
   Epilogue gelu() const { return config_.gelu_tanh ? Epilogue::bias_gelu_tanh : Epilogue::bias_gelu; }
+  Gelu gelu_form() const { return config_.gelu_tanh ? Gelu::tanh : Gelu::exact; }
   void need(std::size_t bytes) { scratch_bytes_ = std::max(scratch_bytes_, bytes); }
   void done(const std::string& name, double flops, const sycl::event& event);
 

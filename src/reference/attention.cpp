@@ -132,43 +132,6 @@ void check(const AttentionProblem& problem) {
     throw Error("reference attention: head_alpha was given for softmax, which has no alpha");
 }
 
-/// x̂ = (x - mean) / sqrt(biased variance + ε); returns the factor 1 / sqrt(…).
-double standardise(ConstRow x, double epsilon, Row result) {
-  const auto size = static_cast<double>(x.size());
-  double mean = 0;
-  for (const double value : x) mean += value / size;
-  double variance = 0;
-  for (const double value : x) variance += (value - mean) * (value - mean) / size;
-  const double factor = 1 / std::sqrt(variance + epsilon);
-  for (std::size_t c = 0; c < x.size(); ++c) result[c] = (x[c] - mean) * factor;
-  return factor;
-}
-
-void norm_forward(ConstRow x, const NormParameters& norm, double epsilon, Row y) {
-  standardise(x, epsilon, y);
-  for (std::size_t c = 0; c < y.size(); ++c) {
-    if (!norm.weight.empty()) y[c] *= norm.weight[c];
-    if (!norm.bias.empty()) y[c] += norm.bias[c];
-  }
-}
-
-/// Turns the gradient of y into that of x, and adds to the gradients of the parameters.
-void norm_backward(ConstRow x, const NormParameters& norm, double epsilon, Row gradient, NormParameters& sums) {
-  std::vector<double> standard(x.size());
-  const double factor = standardise(x, epsilon, standard);
-  const auto size = static_cast<double>(x.size());
-  double mean = 0;
-  double mean_along_x = 0;
-  for (std::size_t c = 0; c < x.size(); ++c) {
-    sums.weight[c] += gradient[c] * standard[c];
-    sums.bias[c] += gradient[c];
-    if (!norm.weight.empty()) gradient[c] *= norm.weight[c];
-    mean += gradient[c] / size;
-    mean_along_x += gradient[c] * standard[c] / size;
-  }
-  for (std::size_t c = 0; c < x.size(); ++c) gradient[c] = factor * (gradient[c] - mean - standard[c] * mean_along_x);
-}
-
 /// Calls visit(b, h, i) for the queries that see a key: rows without one are never read.
 template <class Visit>
 void for_each_query(const AttentionProblem& problem, const Layout& layout, Visit visit) {

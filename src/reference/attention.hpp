@@ -15,6 +15,8 @@
 #include <optional>
 #include <vector>
 
+#include "reference/rows.hpp"
+
 namespace sylvit::reference {
 
 struct AttentionShape {
@@ -24,12 +26,6 @@ struct AttentionShape {
   std::int64_t queries = 1;
   std::int64_t keys = 1;
   std::int64_t head_size = 1;
-};
-
-/// Parameters of a layer norm over d. Empty means absent: weights of 1, biases of 0.
-struct NormParameters {
-  std::vector<double> weight;
-  std::vector<double> bias;
 };
 
 struct AttentionProblem {

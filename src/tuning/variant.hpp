@@ -8,7 +8,9 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "runtime/kernel.hpp"
 #include "tuning/table.hpp"
 
 namespace sylvit::tuning {
@@ -27,6 +29,18 @@ Config checked(const Config& config, const Record& record) {
   if (!config.valid())
     throw Error("the tuning record for " + record.kernel + " (" + record.origin + ") has tile numbers that do not fit");
   return config;
+}
+
+/// The name of a kernel. A sub-group is asked for where the work-items of a tile are meant to be one; a single
+/// work-item is none.
+template <class Arguments>
+runtime::Kernel<Arguments> named(const char* header, const char* arguments, std::string type, int lanes,
+                                 bool local_memory) {
+  return {{.header = header,
+           .arguments = arguments,
+           .type = std::move(type),
+           .sub_group_size = lanes > 1 ? lanes : 0,
+           .local_memory = local_memory}};
 }
 
 }  // namespace sylvit::tuning

@@ -1,0 +1,54 @@
+// Plain fp64 of what works on rows: layer norm, the MLP's activation, sums along columns. Matrices are dense [rows,
+// columns]; their columns follow from the size and the number of rows.
+#pragma once
+
+#include <sylvit/score.hpp>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace sylvit::reference {
+
+/// Parameters of a layer norm. Empty means absent: weights of 1, biases of 0.
+struct NormParameters {
+  std::vector<double> weight;
+  std::vector<double> bias;
+};
+
+/// Mean and 1 / sqrt(biased variance + ε) of a row.
+struct RowStatistics {
+  double mean;
+  double factor;
+};
+RowStatistics statistics_of(std::span<const double> x, double epsilon);
+
+/// y = (x - mean) · factor · weight + bias, one row.
+void norm_forward(std::span<const double> x, const NormParameters& norm, double epsilon, std::span<double> y);
+
+/// Turns the gradient of y into that of x, one row, and adds to the gradients of the parameters.
+void norm_backward(std::span<const double> x, const NormParameters& norm, double epsilon, std::span<double> gradient,
+                   NormParameters& sums);
+
+/// The same over the rows of a matrix.
+std::vector<double> layer_norm(const std::vector<double>& x, std::size_t rows, const NormParameters& norm,
+                               double epsilon);
+
+struct LayerNormGradients {
+  std::vector<double> x;
+  NormParameters parameters;
+};
+LayerNormGradients layer_norm_backward(const std::vector<double>& x, std::size_t rows, const NormParameters& norm,
+                                       double epsilon, const std::vector<double>& y_gradient);
+
+/// a = h(c + bias), h a point-wise score (reference/attention.hpp).
+std::vector<double> bias_activation(Score h, const std::vector<double>& c, const std::vector<double>& bias);
+
+/// The gradient of c.
+std::vector<double> bias_activation_backward(Score h, const std::vector<double>& c, const std::vector<double>& bias,
+                                             const std::vector<double>& a_gradient);
+
+/// Σ over the rows.
+std::vector<double> column_sums(const std::vector<double>& in, std::size_t rows, std::size_t columns);
+
+}  // namespace sylvit::reference
