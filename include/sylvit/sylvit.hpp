@@ -10,4 +10,5 @@
 #include <sylvit/score.hpp>
 #include <sylvit/tensor.hpp>
 #include <sylvit/version.hpp>
+#include <sylvit/vit.hpp>
 #include <sylvit/vit_config.hpp>

@@ -1,0 +1,262 @@
+#include <sylvit/vit.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "nn/loss.hpp"
+#include "reference/vit.hpp"
+#include "support.hpp"
+
+using namespace sylvit;
+using sylvit::test::check_error;
+using sylvit::test::device;
+using sylvit::test::OnDevice;
+using sylvit::test::Setting;
+
+namespace {
+
+VitConfig tiny() {
+  VitConfig config;
+  config.width = 48;
+  config.depth = 2;
+  config.heads = 3;
+  config.mlp = 80;
+  config.patch = 4;
+  config.image_height = 12;
+  config.image_width = 8;
+  config.classes = 7;
+  return config;
+}
+
+template <class Change>
+VitConfig tiny(Change&& change) {
+  VitConfig config = tiny();
+  change(config);
+  return config;
+}
+
+std::vector<std::pair<std::string, VitConfig>> options() {
+  return {
+      {"softmax", tiny()},
+      {"relu, qk norm, gate", tiny([](VitConfig& c) {
+         c.score = Score::relu;
+         c.qk_norm = c.gate = true;
+       })},
+      {"gelu, average pooling behind the norm, no class token", tiny([](VitConfig& c) {
+         c.score = Score::gelu;
+         c.alpha = 0.5F;
+         c.pooling = Pooling::average;
+         c.class_token = false;
+       })},
+      {"sigmoid, average pooling before the norm", tiny([](VitConfig& c) {
+         c.score = Score::sigmoid;
+         c.pooling = Pooling::average;
+         c.norm_after_pooling = true;
+         c.divisor = 3;
+       })},
+      {"relu2, map pooling, learned factors", tiny([](VitConfig& c) {
+         c.score = Score::relu2;
+         c.pooling = Pooling::map;
+         c.head_scale = c.head_alpha = true;
+         c.gelu_tanh = true;
+       })},
+      {"softmax, map pooling without class token, sin-cos positions", tiny([](VitConfig& c) {
+         c.pooling = Pooling::map;
+         c.class_token = false;
+         c.positions = Positions::sincos;
+         c.qk_norm = c.head_scale = true;
+         c.norm_epsilon = 1e-3F;
+       })},
+      {"identity, gate", tiny([](VitConfig& c) {
+         c.score = Score::identity;
+         c.gate = true;
+         c.channels = 1;
+       })},
+  };
+}
+
+/// Parameters that leave nothing at a special value: norms are not 1, biases not 0.
+std::map<std::string, std::vector<float>> random_parameters(const VitConfig& config) {
+  std::map<std::string, std::vector<float>> all;
+  std::mt19937 generator(7);
+  std::normal_distribution<float> normal;
+  for (const VitParameter& parameter : vit_parameters(config)) {
+    const bool around_one = parameter.shape.rank() == 1 && parameter.name.find("bias") == std::string::npos;
+    const float size = parameter.shape.rank() == 2 ? 1.0F / std::sqrt(static_cast<float>(parameter.shape[1])) : 0.2F;
+    std::vector<float> values(static_cast<std::size_t>(parameter.shape.elements()));
+    for (float& value : values) value = (around_one ? 1.0F : 0.0F) + size * normal(generator);
+    all[parameter.name] = values;
+  }
+  return all;
+}
+
+std::vector<float> random_images(const VitConfig& config, std::int64_t batch) {
+  std::mt19937 generator(11);
+  std::normal_distribution<float> normal;
+  std::vector<float> images(
+      static_cast<std::size_t>(batch * config.channels * config.image_height * config.image_width));
+  for (float& value : images) value = normal(generator);
+  return images;
+}
+
+struct Result {
+  std::vector<float> logits;
+  float loss;
+  std::map<std::string, std::vector<float>> gradients;
+};
+
+const std::vector<std::int64_t> labels = {3, 0, 6};
+
+/// Logits, loss and gradients of the first `batch` images.
+Result run(const VitConfig& config, DType dtype, std::int64_t batch, bool recompute = false, float loss_scale = 1) {
+  VitParameters parameters(device(), config, dtype);
+  for (const auto& [name, values] : random_parameters(config)) parameters.write(name, values);
+  parameters.update_copy();
+  const std::vector<float> pixels = random_images(config, static_cast<std::int64_t>(labels.size()));
+  const OnDevice<float> images(std::span(pixels).first(static_cast<std::size_t>(batch) * pixels.size() / labels.size()),
+                               Shape{batch, config.channels, config.image_height, config.image_width});
+  const OnDevice<std::int64_t> targets(std::span<const std::int64_t>(labels).first(static_cast<std::size_t>(batch)),
+                                       Shape{batch});
+  const auto count = static_cast<std::size_t>(batch * config.classes);
+  const OnDevice<float> logits(count, Shape{batch, config.classes});
+  const OnDevice<float> gradient(count, Shape{batch, config.classes});
+  const TensorView logits_gradient(gradient.data(), dtype, Shape{batch, config.classes});
+  const OnDevice<float> losses(static_cast<std::size_t>(batch), Shape{batch});
+  const OnDevice<float> mean(std::size_t{1}, Shape{1});
+  const VitBuffer gradients(device(), config, "a test");
+  Vit model(device(), config, {.dtype = dtype, .batch = 3, .use = VitUse::training, .recompute = recompute});
+  model.forward(parameters, images.view(), logits.view());
+  nn::cross_entropy(device(), logits.view(), targets.view(), losses.view(), mean.view(), logits_gradient,
+                    {.smoothing = 0.1F, .gradient_scale = loss_scale});
+  model.backward(parameters, images.view(), logits_gradient, gradients);
+  device().wait();
+  Result result{logits.read(), mean.read().front(), {}};
+  for (const VitParameter& parameter : gradients.parameters()) {
+    std::vector<float> values = gradients.read(parameter.name);
+    for (float& value : values) value /= loss_scale;
+    result.gradients[parameter.name] = std::move(values);
+  }
+  return result;
+}
+
+reference::VitGradients expected_of(const VitConfig& config, std::int64_t batch) {
+  reference::VitTensors parameters;
+  for (const auto& [name, values] : random_parameters(config)) parameters[name] = {values.begin(), values.end()};
+  const std::vector<float> pixels = random_images(config, static_cast<std::int64_t>(labels.size()));
+  const auto used = static_cast<std::size_t>(batch) * pixels.size() / labels.size();
+  reference::VitLoss loss;
+  loss.label_smoothing = static_cast<double>(0.1F);
+  loss.labels.assign(labels.begin(), labels.begin() + batch);
+  return reference::vit_backward(config, parameters,
+                                 {pixels.begin(), pixels.begin() + static_cast<std::ptrdiff_t>(used)}, loss);
+}
+
+/// The largest difference, relative to the largest expected value (or to `least`, where all are nearly zero).
+double difference(const std::vector<float>& got, const std::vector<double>& expected, double least) {
+  double error = 0;
+  double size = least;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double distance = std::abs(static_cast<double>(got[i]) - expected[i]);
+    error = std::max(error, std::isfinite(distance) ? distance : HUGE_VAL);
+    size = std::max(size, std::abs(expected[i]));
+  }
+  return error / size;
+}
+
+void check_close(const VitConfig& config, DType dtype, double bound, float loss_scale = 1) {
+  const Result got = run(config, dtype, 3, false, loss_scale);
+  const reference::VitGradients expected = expected_of(config, 3);
+  CHECK(difference(got.logits, expected.logits, 1e-3) < bound);
+  CHECK(std::abs(static_cast<double>(got.loss) - expected.loss) < bound);
+  REQUIRE(got.gradients.size() == expected.gradients.size());
+  double largest = 0;
+  for (const auto& [name, values] : expected.gradients)
+    for (const double value : values) largest = std::max(largest, std::abs(value));
+  for (const auto& [name, values] : expected.gradients) {
+    CAPTURE(name);
+    CHECK(difference(got.gradients.at(name), values, 0.01 * largest) < bound);
+  }
+}
+
+bool same_bits(const Result& a, const Result& b) {
+  if (a.logits != b.logits || a.gradients.size() != b.gradients.size()) return false;
+  for (const auto& [name, values] : a.gradients)
+    if (std::memcmp(values.data(), b.gradients.at(name).data(), values.size() * sizeof(float)) != 0) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_SUITE("nn/vit") {
+  TEST_CASE("logits, loss and every gradient are those of the reference, with every option") {
+    for (const auto& [what, config] : options()) {
+      CAPTURE(what);
+      check_close(config, DType::f32, 1e-4);
+    }
+  }
+
+  TEST_CASE("so they are with every GEMM provider") {
+    const OnDevice<float> any(std::size_t{4}, Shape{2, 2});
+    const OnDevice<float> out(std::size_t{4}, Shape{2, 2});
+    for (const std::string& provider : gemm_providers(device(), {.a = any.view(), .b = any.view(), .c = out.view()})) {
+      const Setting setting("SYLVIT_GEMM", provider);
+      CAPTURE(provider);
+      check_close(options()[1].second, DType::f32, 1e-4);
+    }
+  }
+
+  TEST_CASE("16-bit models stay within their rounding") {
+    check_close(options()[0].second, DType::bf16, 0.08);
+    check_close(options()[1].second, DType::bf16, 0.08);
+    check_close(options()[0].second, DType::f16, 0.02, 128);
+    check_close(options()[4].second, DType::f16, 0.02, 128);
+  }
+
+  TEST_CASE("two runs give the same bits, and so does computing activations again") {
+    for (const auto& [what, config] : options()) {
+      CAPTURE(what);
+      const Result first = run(config, DType::f32, 3);
+      CHECK(same_bits(first, run(config, DType::f32, 3)));
+      CHECK(same_bits(first, run(config, DType::f32, 3, true)));
+    }
+  }
+
+  TEST_CASE("an image's logits have the same bits in any batch") {
+    const Setting setting("SYLVIT_GEMM", "builtin");
+    const VitConfig config = options()[1].second;
+    const Result three = run(config, DType::f32, 3);
+    const Result one = run(config, DType::f32, 1);
+    CHECK(std::equal(one.logits.begin(), one.logits.end(), three.logits.begin()));
+  }
+
+  TEST_CASE("computing again costs less memory, and inference the least") {
+    const VitConfig config = vit_preset("S/16");
+    const auto bytes = [&](const VitOptions& options) { return activation_bytes(device(), config, options); };
+    const std::size_t training = bytes({.batch = 8, .use = VitUse::training});
+    const std::size_t recomputed = bytes({.batch = 8, .use = VitUse::training, .recompute = true});
+    const std::size_t inference = bytes({.batch = 8});
+    CHECK(recomputed < training / 3);
+    CHECK(inference < recomputed / 2);
+    const Vit model(device(), config, {.batch = 8});
+    CHECK(model.bytes() == inference);
+  }
+
+  TEST_CASE("what does not fit is an error that says so") {
+    check_error([] { (void)vit_preset("S/61"); }, {"S/61", "did you mean S/16"});
+    check_error([] { (void)vit_preset("vit_smal_patch16_224"); }, {"vit_small_patch16_224"});
+    check_error([] { tiny([](VitConfig& c) { c.heads = 5; }).check(); }, {"48", "5"});
+    check_error([] { tiny([](VitConfig& c) { c.image_width = 2; }).check(); }, {"12 x 2", "patch"});
+    check_error([] { tiny([](VitConfig& c) { c.head_alpha = true; }).check(); }, {"softmax", "alpha"});
+    const VitConfig config = tiny();
+    VitParameters parameters(device(), config, DType::f32);
+    Vit model(device(), config, {.batch = 2});
+    const OnDevice<float> images(std::size_t{3} * 3 * 12 * 8, Shape{3, 3, 12, 8});
+    const OnDevice<float> logits(std::size_t{21}, Shape{3, 7});
+    check_error([&] { model.forward(parameters, images.view(), logits.view()); }, {"3 images", "1 to 2"});
+    const VitBuffer gradients(device(), config, "a test");
+    check_error([&] { model.backward(parameters, images.view(), logits.view(), gradients); }, {"inference"});
+    check_error([&] { parameters.write("blocks.0.attn.gate.weight", {}); }, {"blocks.0.attn.gate.weight"});
+    check_error([&] { parameters.write("norm.bias", {}); }, {"norm.bias", "[48]"});
+  }
+}
