@@ -14,6 +14,8 @@
 
 #include <sylvit/float16.hpp>
 
+#include <bit>
+
 #include "kernels/columns.hpp"
 #include "kernels/sycl.hpp"
 
@@ -61,7 +63,10 @@ struct Target {
     else
       return c == label ? keep + spread : spread;
   }
-  [[gnu::always_inline]] bool known(int classes) const { return label >= 0 && label < classes; }
+  /// NaN if the label is no class, else 0.
+  [[gnu::always_inline]] float unknown(int classes) const {
+    return soft || (label >= 0 && label < classes) ? 0.0F : std::bit_cast<float>(std::uint32_t{0x7fc00000});
+  }
 };
 
 /// Logit: the type of the logits; T: that of their gradient.
@@ -99,7 +104,7 @@ struct SoftmaxCrossEntropy {
     const float sum = sum_lanes<config.lanes>(item, local, exponentials);
     const float product = sum_lanes<config.lanes>(item, local, products);
     const float weight = soft ? sum_lanes<config.lanes>(item, local, weights) : 1.0F;
-    const float unknown = soft || target.known(args.classes) ? 0.0F : sycl::nan(0U);
+    const float unknown = target.unknown(args.classes);
     if (lane == 0) args.losses[row] = weight * sycl::log(sum) - product + unknown;
     if (args.gradient == nullptr) return;
     T* gradient = static_cast<T*>(args.gradient) + row * args.classes;
@@ -131,7 +136,7 @@ struct SigmoidCrossEntropy {
     const Logit* logits = static_cast<const Logit*>(args.logits) + row * args.classes;
     T* gradient = static_cast<T*>(args.gradient) + (backward ? row * args.classes : 0);
     const Target<soft> target(args, row);
-    const float unknown = soft || target.known(args.classes) ? 0.0F : sycl::nan(0U);
+    const float unknown = target.unknown(args.classes);
     float sums[config.columns] = {};
     each_column<config.lanes, config.columns>(0, args.classes, lane, [&](int x, int c) {
       const float z = static_cast<float>(logits[c]);

@@ -49,8 +49,9 @@ struct PatchRows {
 
   [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* /*local*/) {
     const Arguments args = arguments;
-    const int lane = lane_of(item) % config.lanes;
-    const int segment = lane_of(item) / config.lanes;
+    // With one segment the compiler must see that all lanes walk the same way.
+    const int lane = config.segments > 1 ? lane_of(item) % config.lanes : lane_of(item);
+    const int segment = config.segments > 1 ? lane_of(item) / config.lanes : 0;
     const int patch = args.patch;
     const int grid_height = args.height / patch;
     const int grid_width = args.width / patch;

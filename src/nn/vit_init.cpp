@@ -50,7 +50,7 @@ double natural_logarithm(double value) {
   constexpr double log2 = 0.693147180559945309417;
   const auto bits = std::bit_cast<std::uint64_t>(value);
   auto exponent = static_cast<int>(bits >> 52U) - 1023;
-  double mantissa = std::bit_cast<double>((bits & 0x000fffffffffffffU) | 0x3ff0000000000000U);
+  auto mantissa = std::bit_cast<double>((bits & 0x000fffffffffffffU) | 0x3ff0000000000000U);
   if (mantissa > 1.41421356237309504880) {
     mantissa *= 0.5;
     ++exponent;

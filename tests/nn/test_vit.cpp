@@ -114,7 +114,7 @@ Result run(const VitConfig& config, DType dtype, std::int64_t batch, bool recomp
   for (const auto& [name, values] : random_parameters(config)) parameters.write(name, values);
   parameters.update_copy();
   const std::vector<float> pixels = random_images(config, static_cast<std::int64_t>(labels.size()));
-  const OnDevice<float> images(std::span(pixels).first(static_cast<std::size_t>(batch) * pixels.size() / labels.size()),
+  const OnDevice<float> images(std::span<const float>(pixels).first(static_cast<std::size_t>(batch) * pixels.size() / labels.size()),
                                Shape{batch, config.channels, config.image_height, config.image_width});
   const OnDevice<std::int64_t> targets(std::span<const std::int64_t>(labels).first(static_cast<std::size_t>(batch)),
                                        Shape{batch});
