@@ -117,6 +117,18 @@ Product product_of(const Gemm& gemm) {
 
 namespace {
 
+/// A residual in place is one more C, which every provider adds on its way.
+Gemm without_residual_in_place(const Gemm& gemm) {
+  Gemm result = gemm;
+  if (gemm.epilogue == Epilogue::bias_residual && gemm.residual.data() == gemm.c.data()) {
+    check_same_as_c(gemm.residual, "the residual", gemm);
+    result.beta += 1.0F;
+    result.epilogue = Epilogue::bias;
+    result.residual = {};
+  }
+  return result;
+}
+
 std::vector<Provider> vendors_for(const Device& device, const Product& product) {
   std::vector<Provider> found;
   for (const auto& list : {onemkl_provider(), onemath_provider(), cblas_provider()})
@@ -149,19 +161,13 @@ std::optional<Provider> choose(const Device& device, const Product& product) {
 }  // namespace blas
 
 std::size_t gemm_workspace(const Device& device, const Gemm& gemm) {
-  const blas::Product product = blas::product_of(gemm);
+  const blas::Product product = blas::product_of(blas::without_residual_in_place(gemm));
   if (blas::choose(device, product)) return 0;
   return blas::builtin_workspace(device, product);
 }
 
-sycl::event gemm(const Device& device, const Gemm& gemm, void* workspace, std::span<const sycl::event> after) {
-  if (gemm.epilogue == Epilogue::bias_residual && gemm.residual.data() == gemm.c.data()) {
-    // A residual in place is one more C, which every provider adds on its way.
-    Gemm in_place = gemm;
-    in_place.beta += 1.0F;
-    in_place.epilogue = Epilogue::bias;
-    return sylvit::gemm(device, in_place, workspace, after);
-  }
+sycl::event gemm(const Device& device, const Gemm& asked, void* workspace, std::span<const sycl::event> after) {
+  const Gemm gemm = blas::without_residual_in_place(asked);
   const blas::Product product = blas::product_of(gemm);
   const kernels::GemmOutput output = blas::output_of(gemm, product);
   const std::optional<blas::Provider> vendor = blas::choose(device, product);
@@ -178,7 +184,7 @@ void gemm_prepare(const Device& device, const Gemm& gemm) {
 }
 
 std::vector<std::string> gemm_providers(const Device& device, const Gemm& gemm) {
-  const blas::Product product = blas::product_of(gemm);
+  const blas::Product product = blas::product_of(blas::without_residual_in_place(gemm));
   std::vector<std::string> names;
   for (const blas::Provider& provider : blas::vendors_for(device, product)) names.emplace_back(provider.name);
   names.emplace_back("builtin");

@@ -26,8 +26,12 @@ Needs needs_of(const Device& device, const VitConfig& config, const VitOptions& 
     throw Error("the device has no bf16", "use --dtype f32", device.name());
   const runtime::Rehearsal rehearsal(device);
   const VitParameters parameters(rehearsal.device(), config, options.dtype);
-  nn::Workspace space(nullptr);
-  const nn::VitMemory memory(config, options, options.batch, 0, space);
+  // Addresses that are no memory, apart from those that other planning gives out, with more scratch memory than any
+  // operation wants.
+  constexpr std::uintptr_t pretended = std::uintptr_t{1} << 43;
+  constexpr std::size_t plenty = std::size_t{1} << 40;
+  nn::Workspace space(reinterpret_cast<void*>(pretended));
+  const nn::VitMemory memory(config, options, options.batch, plenty, space);
   const Shape image_shape{options.batch, config.channels, config.image_height, config.image_width};
   const Shape logit_shape{options.batch, config.classes};
   const std::function<void(const VitStep&)> observer;
@@ -35,7 +39,7 @@ Needs needs_of(const Device& device, const VitConfig& config, const VitOptions& 
   const TensorView images = space.take(DType::f32, image_shape);
   pass.forward(images, space.take(DType::f32, logit_shape));
   if (options.use == VitUse::training)
-    pass.backward(images, space.take(options.dtype, logit_shape), parameters.values());
+    pass.backward(images, space.take(options.dtype, logit_shape), VitBuffer(rehearsal.device(), config, "gradients"));
   nn::Workspace counted(nullptr);
   const nn::VitMemory with_scratch(config, options, options.batch, pass.scratch_bytes(), counted);
   return {rehearsal.kernels(), pass.scratch_bytes(), counted.peak()};

@@ -1,6 +1,7 @@
 #include <sylvit/error.hpp>
 #include <sylvit/vit.hpp>
 
+#include <atomic>
 #include <cmath>
 
 #include "nn/basic.hpp"
@@ -15,10 +16,12 @@ constexpr std::int64_t alignment = Arena::alignment / sizeof(float);
 
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-/// Memory that is only pretended where nothing will run: its addresses are used for planning.
-std::byte* allocate(const Device& device, Memory& memory, std::size_t bytes, std::string_view purpose,
-                    std::uintptr_t pretended) {
-  if (runtime::is_rehearsal(device)) return reinterpret_cast<std::byte*>(pretended);
+/// Where nothing will run, memory is only pretended: its addresses are used for planning, and no two parts share one.
+std::byte* allocate(const Device& device, Memory& memory, std::size_t bytes, std::string_view purpose) {
+  if (runtime::is_rehearsal(device)) {
+    static std::atomic<std::uintptr_t> next{std::uintptr_t{1} << 44};
+    return reinterpret_cast<std::byte*>(next.fetch_add(Arena::padded(bytes)));
+  }
   memory = Memory(device, bytes, purpose);
   return memory.as<std::byte>();
 }
@@ -55,7 +58,7 @@ VitBuffer::VitBuffer(const Device& device, const VitConfig& config, std::string_
     offsets_.push_back(total_);
     total_ += (parameter.shape.elements() + alignment - 1) / alignment * alignment;
   }
-  data_ = allocate(device, memory_, size(total_) * sizeof(float), purpose, std::uintptr_t{1} << 46);
+  data_ = allocate(device, memory_, size(total_) * sizeof(float), purpose);
   nn::fill(device, flat(), 0.0F);
   device.wait();
 }
@@ -95,12 +98,10 @@ VitParameters::VitParameters(const Device& device, const VitConfig& config, DTyp
     : device_(device), dtype_(dtype), values_(device, config, "the model's parameters") {
   const std::int64_t total = values_.flat().shape().elements();
   if (dtype != DType::f32)
-    copy_data_ =
-        allocate(device, copy_, size(total) * size_of(dtype), "the parameters' 16-bit copy", std::uintptr_t{1} << 45);
+    copy_data_ = allocate(device, copy_, size(total) * size_of(dtype), "the parameters' 16-bit copy");
   if (config.positions == Positions::sincos) {
     const std::vector<float> positions = sincos_positions(config);
-    sincos_data_ =
-        allocate(device, sincos_, positions.size() * sizeof(float), "the positions", std::uintptr_t{1} << 44);
+    sincos_data_ = allocate(device, sincos_, positions.size() * sizeof(float), "the positions");
     if (sincos_.data() != nullptr)
       device.queue().memcpy(sincos_data_, positions.data(), positions.size() * sizeof(float)).wait();
   }

@@ -114,8 +114,9 @@ Result run(const VitConfig& config, DType dtype, std::int64_t batch, bool recomp
   for (const auto& [name, values] : random_parameters(config)) parameters.write(name, values);
   parameters.update_copy();
   const std::vector<float> pixels = random_images(config, static_cast<std::int64_t>(labels.size()));
-  const OnDevice<float> images(std::span<const float>(pixels).first(static_cast<std::size_t>(batch) * pixels.size() / labels.size()),
-                               Shape{batch, config.channels, config.image_height, config.image_width});
+  const OnDevice<float> images(
+      std::span<const float>(pixels).first(static_cast<std::size_t>(batch) * pixels.size() / labels.size()),
+      Shape{batch, config.channels, config.image_height, config.image_width});
   const OnDevice<std::int64_t> targets(std::span<const std::int64_t>(labels).first(static_cast<std::size_t>(batch)),
                                        Shape{batch});
   const auto count = static_cast<std::size_t>(batch * config.classes);
@@ -243,7 +244,7 @@ TEST_SUITE("nn/vit") {
   }
 
   TEST_CASE("what does not fit is an error that says so") {
-    check_error([] { (void)vit_preset("S/61"); }, {"S/61", "did you mean S/16"});
+    check_error([] { (void)vit_preset("S-16"); }, {"S-16", "did you mean S/16"});
     check_error([] { (void)vit_preset("vit_smal_patch16_224"); }, {"vit_small_patch16_224"});
     check_error([] { tiny([](VitConfig& c) { c.heads = 5; }).check(); }, {"48", "5"});
     check_error([] { tiny([](VitConfig& c) { c.image_width = 2; }).check(); }, {"12 x 2", "patch"});
