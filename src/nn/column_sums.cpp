@@ -12,11 +12,11 @@ namespace {
 sycl::event launch_sums(const Device& device, DType dtype, std::size_t matrices, RowBlocks blocks,
                         const kernels::ColumnSumsArguments& arguments, Events after) {
   const auto config = column_sums_config(tuning::table_for(device.info()), dtype);
-  return launch(device, column_sums_kernel(dtype, config),
-                {.groups = {matrices, static_cast<std::size_t>(blocks.count),
-                            divided_up(arguments.columns, config.width())},
-                 .work_items = static_cast<std::size_t>(config.work_items())},
-                arguments, after);
+  return launch(
+      device, column_sums_kernel(dtype, config),
+      {.groups = {matrices, static_cast<std::size_t>(blocks.count), divided_up(arguments.columns, config.width())},
+       .work_items = static_cast<std::size_t>(config.work_items())},
+      arguments, after);
 }
 
 }  // namespace

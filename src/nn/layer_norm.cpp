@@ -159,23 +159,22 @@ sycl::event layer_norm_backward(const Device& device, const LayerNormBackward& p
   if (!memory.parameters) return rows_done;
   const RowBlocks blocks = row_blocks(rows.count());
   float* partial = reinterpret_cast<float*>(static_cast<std::byte*>(workspace) + memory.statistics);
-  const sycl::event cut =
-      launch(device, layer_norm_parameters_kernel(pass.in.dtype(), config),
-             {.groups = {1, size(blocks.count), divided_up(rows.channels, config.width())},
-              .work_items = size(config.work_items())},
-             {.in = pass.in.data(),
-              .out_gradient = pass.out_gradient.data(),
-              .statistics = computed != nullptr ? computed : pass.statistics.as<float>(),
-              .lengths = pass.lengths.as<std::int32_t>(),
-              .partial = partial,
-              .in_strides = strides_of(pass.in),
-              .out_gradient_strides = strides_of(pass.out_gradient),
-              .rows = rows.count(),
-              .rows_of_block = blocks.rows_of_block,
-              .heads = static_cast<int>(rows.heads),
-              .length = static_cast<int>(rows.length),
-              .channels = static_cast<int>(rows.channels)},
-             std::span(&rows_done, 1));
+  const sycl::event cut = launch(device, layer_norm_parameters_kernel(pass.in.dtype(), config),
+                                 {.groups = {1, size(blocks.count), divided_up(rows.channels, config.width())},
+                                  .work_items = size(config.work_items())},
+                                 {.in = pass.in.data(),
+                                  .out_gradient = pass.out_gradient.data(),
+                                  .statistics = computed != nullptr ? computed : pass.statistics.as<float>(),
+                                  .lengths = pass.lengths.as<std::int32_t>(),
+                                  .partial = partial,
+                                  .in_strides = strides_of(pass.in),
+                                  .out_gradient_strides = strides_of(pass.out_gradient),
+                                  .rows = rows.count(),
+                                  .rows_of_block = blocks.rows_of_block,
+                                  .heads = static_cast<int>(rows.heads),
+                                  .length = static_cast<int>(rows.length),
+                                  .channels = static_cast<int>(rows.channels)},
+                                 std::span(&rows_done, 1));
   return sum_block_pairs(device, partial, blocks.count, rows.channels, pass.weight_gradient.as<float>(),
                          pass.bias_gradient.as<float>(), std::span(&cut, 1));
 }

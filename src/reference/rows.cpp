@@ -47,8 +47,7 @@ std::vector<double> layer_norm(const std::vector<double>& x, std::size_t rows, c
   std::vector<double> y(x.size());
   const std::size_t columns = x.size() / rows;
   for (std::size_t r = 0; r < rows; ++r)
-    norm_forward(std::span(x).subspan(r * columns, columns), norm, epsilon,
-                 std::span(y).subspan(r * columns, columns));
+    norm_forward(std::span(x).subspan(r * columns, columns), norm, epsilon, std::span(y).subspan(r * columns, columns));
   return y;
 }
 
