@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "nn/row_kernels.hpp"
 #include "nn/variants.hpp"
 #include "support.hpp"
 #include "tuning/table.hpp"
@@ -46,6 +47,7 @@ TEST_SUITE("tuning/table") {
         for (const char* kernel : {"elementwise", "reduce_rows", "transpose"})
           CHECK(!table.find({.kernel = kernel, .dtype = dtype}).origin.empty());
       CHECK(!nn::basic_variants(table).empty());  // checks the tile numbers
+      CHECK(!nn::row_variants(table).empty());
     }
   }
 
