@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "nn/row_kernels.hpp"
 #include "nn/training_kernels.hpp"
 #include "nn/variants.hpp"
 #include "support.hpp"
@@ -49,6 +50,7 @@ TEST_SUITE("tuning/table") {
           CHECK(!table.find({.kernel = kernel, .dtype = dtype}).origin.empty());
       CHECK(!nn::basic_variants(table).empty());  // checks the tile numbers
       CHECK(!nn::training_variants(table).empty());
+      CHECK(!nn::row_variants(table).empty());
     }
   }
 
