@@ -7,9 +7,13 @@ namespace sylvit::cli {
 
 void add_devices(CLI::App& program);
 void add_self_check(CLI::App& program);
+void add_init(CLI::App& program);
+void add_info(CLI::App& program);
 // Subcommands of run and of bench.
 void add_run_attention(CLI::App& run);
 void add_bench_attention(CLI::App& bench);
 void add_bench_gemm(CLI::App& bench);
+void add_run_vit(CLI::App& run);
+void add_bench_vit(CLI::App& bench);
 
 }  // namespace sylvit::cli

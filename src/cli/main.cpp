@@ -13,13 +13,17 @@ int main(int count, char** words) try {
   program.require_subcommand(1);
   sylvit::cli::add_devices(program);
   sylvit::cli::add_self_check(program);
+  sylvit::cli::add_init(program);
+  sylvit::cli::add_info(program);
   CLI::App* run = program.add_subcommand("run", "Compute from a file to a file");
   run->require_subcommand(1);
   sylvit::cli::add_run_attention(*run);
+  sylvit::cli::add_run_vit(*run);
   CLI::App* bench = program.add_subcommand("bench", "Measure speed");
   bench->require_subcommand(1);
   sylvit::cli::add_bench_attention(*bench);
   sylvit::cli::add_bench_gemm(*bench);
+  sylvit::cli::add_bench_vit(*bench);
   try {
     program.parse(count, words);
   } catch (const CLI::ParseError& error) {

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <fmt/core.h>
 
 #include "cli/attention_options.hpp"
 #include "cli/commands.hpp"
 #include "cli/device_tensors.hpp"
+#include "cli/results.hpp"
 #include "io/safetensors.hpp"
 #include "nn/attention_checks.hpp"
 
@@ -105,20 +105,6 @@ HostInputs read_inputs(const io::SafetensorsFile& file, const Options& options, 
   }
   return inputs;
 }
-
-/// The file to write: names, shapes, and the f32 values they point to.
-class Results {
- public:
-  void add(const std::string& name, const Shape& shape, std::vector<float> values) {
-    values_.push_back(std::move(values));
-    tensors_.push_back({name, DType::f32, shape, std::as_bytes(std::span(values_.back()))});
-  }
-  void write(const std::string& path) const { io::write_safetensors(path, tensors_); }
-
- private:
-  std::deque<std::vector<float>> values_;
-  std::vector<io::OutputTensor> tensors_;
-};
 
 void run(const Options& options) {
   const AttentionDescription description = options.attention.description();

@@ -1,0 +1,221 @@
+// sylvit bench vit: the speed of a Vision Transformer's passes, beside the device's GEMM.
+#include <sylvit/error.hpp>
+#include <sylvit/vit.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <fmt/core.h>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/ceiling.hpp"
+#include "cli/commands.hpp"
+#include "cli/vit_options.hpp"
+#include "nn/loss.hpp"
+#include "nn/optimizer.hpp"
+
+namespace sylvit::cli {
+
+namespace {
+
+struct Options {
+  VitModelOptions model;
+  std::int64_t batch = 8;
+  std::string pass = "forward";
+  std::string dtype = "f32";
+  std::string device;
+  double seconds = 5;
+  bool recompute = false;
+  bool profile = false;
+  bool json = false;
+};
+
+/// What a step of training needs beside the model: targets, loss, optimiser.
+class Training {
+ public:
+  Training(const Device& device, const VitConfig& config, DType dtype, std::int64_t batch, DeviceTensors& tensors)
+      : device_(device),
+        gradients_(device, config, "the gradients"),
+        targets_(labels(batch, config.classes, tensors)),
+        losses_(tensors.empty(DType::f32, {batch})),
+        mean_(tensors.empty(DType::f32, {1})),
+        logits_gradient_(tensors.empty(dtype, {batch, config.classes})) {}
+
+  /// Allocated with the first optimiser step only.
+  void prepare_optimiser(const VitConfig& config) {
+    first_.emplace(device_, config, "the optimiser's moments");
+    second_.emplace(device_, config, "the optimiser's moments");
+    std::vector<nn::Segment> segments;
+    const std::span<const VitParameter> parameters = gradients_.parameters();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const std::int64_t end =
+          i + 1 < parameters.size() ? gradients_.offset(parameters[i + 1].name) : gradients_.flat().shape().elements();
+      segments.push_back({end - gradients_.offset(parameters[i].name), parameters[i].shape.rank() > 1});
+    }
+    segments_.emplace(device_, segments);
+    state_.emplace(device_, segments_->total());
+  }
+
+  void backward(Vit& model, const VitParameters& parameters, const TensorView& images, const TensorView& logits) {
+    const float scale = parameters.dtype() == DType::f16 ? loss_scale : 1.0F;
+    nn::cross_entropy(device_, logits, targets_, losses_, mean_, logits_gradient_, {.gradient_scale = scale});
+    model.backward(parameters, images, logits_gradient_, gradients_);
+  }
+
+  void step(const VitParameters& parameters) {
+    const float scale = parameters.dtype() == DType::f16 ? 1 / loss_scale : 1.0F;
+    nn::write_step_control(device_, gradients_.flat(), *state_, {.gradient_scale = scale, .max_norm = 1.0F});
+    nn::adamw(device_, parameters.values().flat(), gradients_.flat(), first_->flat(), second_->flat(),
+              parameters.copy(), *segments_, *state_, {.learning_rate = 1e-5F});
+  }
+
+  std::size_t bytes() const { return gradients_.flat().span_bytes() * (first_ ? 3 : 1); }
+
+ private:
+  static constexpr float loss_scale = 1024.0F;
+
+  static TensorView labels(std::int64_t batch, std::int64_t classes, DeviceTensors& tensors) {
+    std::vector<std::int64_t> values;
+    for (std::int64_t i = 0; i < batch; ++i) values.push_back(i * 7 % classes);
+    return tensors.upload(std::as_bytes(std::span(values)), DType::i64, {batch});
+  }
+
+  Device device_;
+  VitBuffer gradients_;
+  TensorView targets_, losses_, mean_, logits_gradient_;
+  std::optional<VitBuffer> first_, second_;
+  std::optional<nn::Segments> segments_;
+  std::optional<nn::StepState> state_;
+};
+
+/// Time and work of a kind of layer, over all blocks.
+struct Layer {
+  double ms = 0;
+  double flops = 0;
+  int count = 0;
+};
+
+/// "blocks.7.mlp.fc1" → "blocks.*.mlp.fc1"
+std::string kind_of(const std::string& name) {
+  if (!name.starts_with("blocks.")) return name;
+  const std::size_t end = name.find('.', 7);
+  return end == std::string::npos ? name : "blocks.*" + name.substr(end);
+}
+
+void print_profile(const std::vector<VitStep>& steps, double ceiling) {
+  std::vector<std::string> order;
+  std::map<std::string, Layer> layers;
+  double all = 0;
+  double end_before = 0;
+  for (const VitStep& step : steps) {
+    // From the end of the step before to its own end: an event is that of a step's last kernel.
+    const auto end =
+        static_cast<double>(step.event.get_profiling_info<sycl::info::event_profiling::command_end>()) / 1e6;
+    const auto start =
+        static_cast<double>(step.event.get_profiling_info<sycl::info::event_profiling::command_start>()) / 1e6;
+    const double ms = end - (end_before > 0 ? end_before : start);
+    end_before = end;
+    const std::string kind = kind_of(step.name);
+    if (!layers.contains(kind)) order.push_back(kind);
+    Layer& layer = layers[kind];
+    layer.ms += ms;
+    layer.flops += step.flops;
+    ++layer.count;
+    all += ms;
+  }
+  fmt::print("\n  {:<36} {:>6} {:>10} {:>8} {:>10} {:>9} {:>9}\n", "layer", "times", "ms", "of all", "GFLOP", "GFLOP/s",
+             "ceiling");
+  for (const std::string& kind : order) {
+    const Layer& layer = layers[kind];
+    const double gflops = layer.flops / layer.ms / 1e6;
+    fmt::print("  {:<36} {:>6} {:>10.3f} {:>7.1f}% {:>10.3f} {:>9.1f} {:>8.0f}%\n", kind, layer.count, layer.ms,
+               100 * layer.ms / all, layer.flops / 1e9, gflops, 100 * gflops / ceiling);
+  }
+}
+
+void bench(const Options& options) {
+  if (options.batch < 1) throw Error(fmt::format("--batch is {}, and must be positive", options.batch));
+  const DType dtype = parse_dtype(options.dtype);
+  const VitConfig config = options.model.config();
+  const bool backward = options.pass != "forward";
+  const bool train = options.pass == "train";
+  const Device device = Device::open(options.device, {.warn = {}, .profiling = options.profile});
+  VitParameters parameters(device, config, dtype);
+  parameters.initialise(1);
+  Vit model(device, config,
+            {.dtype = dtype,
+             .batch = options.batch,
+             .use = backward ? VitUse::training : VitUse::inference,
+             .recompute = options.recompute});
+  DeviceTensors tensors(device, "the benchmark");
+  const TensorView images =
+      tensors.random(DType::f32, {options.batch, config.channels, config.image_height, config.image_width});
+  const TensorView logits = tensors.empty(DType::f32, {options.batch, config.classes});
+  std::optional<Training> training;
+  if (backward) training.emplace(device, config, dtype, options.batch, tensors);
+  if (train) training->prepare_optimiser(config);
+  // "backward" times forward and backward, as a step without its optimiser.
+  const auto run = [&] {
+    model.forward(parameters, images, logits);
+    if (backward) training->backward(model, parameters, images, logits);
+    if (train) training->step(parameters);
+    device.wait();
+  };
+  Ceiling ceiling(device);
+  run();
+  Times times;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.seconds);
+  while (times.count() < 3 || std::chrono::steady_clock::now() < end) {
+    times.add(milliseconds(run));
+    for (int i = 0; i < 3; ++i) ceiling.measure();
+  }
+
+  const double flops = vit_forward_flops(config) * static_cast<double>(options.batch) * (backward ? 3 : 1);
+  const double gflops = flops / times.best() / 1e6;
+  const double images_per_s = static_cast<double>(options.batch) / times.best() * 1000;
+  const std::size_t peak_bytes = model.bytes() + parameters.values().flat().span_bytes() +
+                                 parameters.copy().span_bytes() + images.span_bytes() + logits.span_bytes() +
+                                 (training ? training->bytes() : 0);
+  if (options.json) {
+    const nlohmann::ordered_json json{
+        {"ms_best", times.best()}, {"ms_median", times.median()},         {"images_per_s", images_per_s},
+        {"gflops", gflops},        {"ceiling_gflops", ceiling.gflops()},  {"peak_bytes", peak_bytes},
+        {"device", device.name()}, {"toolchain", device.info().toolchain}};
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return;
+  }
+  fmt::print("{} {} {}, batch {}, {} on {} ({})\n", options.model.model, options.model.score, options.pass,
+             options.batch, options.dtype, device.name(), device.info().toolchain);
+  fmt::print("  time      {:.1f} ms best, {:.1f} ms median of {}\n", times.best(), times.median(), times.count());
+  fmt::print("  speed     {:.1f} images/s, {:.1f} GFLOP/s (at the best time)\n", images_per_s, gflops);
+  fmt::print("  ceiling   {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", ceiling.gflops(), Ceiling::size,
+             ceiling.provider(), 100 * gflops / ceiling.gflops());
+  fmt::print("  memory    {} in all\n", readable_bytes(peak_bytes));
+  if (options.profile) {
+    std::vector<VitStep> steps;
+    model.observe([&](const VitStep& step) { steps.push_back(step); });
+    run();
+    print_profile(steps, ceiling.gflops());
+  }
+}
+
+}  // namespace
+
+void add_bench_vit(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("vit", "Time a Vision Transformer");
+  auto options = std::make_shared<Options>();
+  options->model.add_to(*command);
+  command->add_option("--batch", options->batch, "Images at a time")->capture_default_str();
+  command->add_option("--pass", options->pass, "forward, backward (with forward) or train (with AdamW)")
+      ->check(CLI::IsMember({"forward", "backward", "train"}))
+      ->capture_default_str();
+  command->add_option("--dtype", options->dtype, "Storage type: f32, bf16 or f16")->capture_default_str();
+  command->add_option("--device", options->device, "Index, name part, backend or type");
+  command->add_option("--seconds", options->seconds, "How long to measure")->capture_default_str();
+  command->add_flag("--recompute", options->recompute, "Compute activations again in the backward pass");
+  command->add_flag("--profile", options->profile, "Also time, work and share of the ceiling of each layer");
+  command->add_flag("--json", options->json, "Print a JSON object");
+  command->callback([options] { bench(*options); });
+}
+
+}  // namespace sylvit::cli

@@ -1,0 +1,142 @@
+// sylvit run vit: logits, loss and gradients of a Vision Transformer, from a safetensors file to another.
+#include <sylvit/error.hpp>
+#include <sylvit/vit.hpp>
+
+#include <algorithm>
+#include <fmt/core.h>
+
+#include "cli/commands.hpp"
+#include "cli/device_tensors.hpp"
+#include "cli/results.hpp"
+#include "cli/vit_options.hpp"
+#include "io/safetensors.hpp"
+#include "io/vit_weights.hpp"
+#include "nn/loss.hpp"
+
+namespace sylvit::cli {
+
+namespace {
+
+struct Options {
+  VitModelOptions model;
+  std::string input;
+  std::string output;
+  std::string weights;
+  std::optional<std::uint64_t> seed;
+  std::string dtype = "f32";
+  std::string device;
+  bool backward = false;
+  bool recompute = false;
+};
+
+/// Images that one forward pass takes at most; a backward pass takes all of them.
+constexpr std::int64_t most_images = 32;
+
+Shape image_shape(const io::SafetensorsFile& file) {
+  const Shape& shape = file.at("images").shape;
+  if (shape.rank() != 4)
+    throw Error("images in " + file.name() + " is " + shape.text() + ", and must be [B, channels, height, width]");
+  if (shape[0] < 1) throw Error("images in " + file.name() + " is " + shape.text() + ": there is no image");
+  return shape;
+}
+
+VitConfig config_for(const Options& options, const Shape& images, const io::SafetensorsFile* weights) {
+  VitConfig config = options.model.config();
+  if (weights != nullptr) {
+    config = io::adapted_to(config, *weights);
+    if (!options.model.classes && weights->find("head.weight") != nullptr)
+      config.classes = weights->at("head.weight").shape.rank() == 2 ? weights->at("head.weight").shape[0] : 0;
+  }
+  if (options.model.image_size && (images[2] != config.image_height || images[3] != config.image_width))
+    throw Error(
+        fmt::format("the images are {} x {}, and --image-size is {}", images[2], images[3], *options.model.image_size));
+  config.image_height = images[2];
+  config.image_width = images[3];
+  if (images[1] != config.channels)
+    throw Error(fmt::format("the images have {} channels, and the model takes {}", images[1], config.channels));
+  config.check();
+  return config;
+}
+
+std::vector<std::int64_t> read_labels(const io::SafetensorsFile& file, std::int64_t images, std::int64_t classes) {
+  const std::vector<std::int64_t> labels = file.read_i64("labels", Shape{images});
+  nn::check_labels(labels, classes);
+  return labels;
+}
+
+void run(const Options& options) {
+  const DType dtype = parse_dtype(options.dtype);
+  const io::SafetensorsFile input = io::SafetensorsFile::open(options.input);
+  const Shape shape = image_shape(input);
+  std::optional<io::SafetensorsFile> weights;
+  if (!options.weights.empty()) weights = io::SafetensorsFile::open(options.weights);
+  if (!weights && !options.seed) throw Error("a model needs --weights or --seed");
+  const VitConfig config = config_for(options, shape, weights ? &*weights : nullptr);
+  const std::int64_t count = shape[0];
+  const std::vector<std::int64_t> labels =
+      options.backward ? read_labels(input, count, config.classes) : std::vector<std::int64_t>();
+  const std::vector<float> pixels = input.read_f32("images");
+
+  const Device device = Device::open(options.device);
+  VitParameters parameters(device, config, dtype);
+  if (weights) {
+    if (io::load_weights(*weights, parameters))
+      fmt::print(stderr, "sylvit: warning: the positions of {} were interpolated to {} x {} patches\n", options.weights,
+                 config.grid_height(), config.grid_width());
+  } else {
+    parameters.initialise(*options.seed);
+  }
+  const std::int64_t batch = options.backward ? count : std::min(count, most_images);
+  Vit model(device, config,
+            {.dtype = dtype,
+             .batch = batch,
+             .use = options.backward ? VitUse::training : VitUse::inference,
+             .recompute = options.recompute});
+  DeviceTensors tensors(device, "the model's inputs and outputs");
+  const TensorView images = tensors.upload(std::as_bytes(std::span(pixels)), DType::f32, shape);
+  const TensorView logits = tensors.empty(DType::f32, {count, config.classes});
+  for (std::int64_t first = 0; first < count; first += batch) {
+    const std::int64_t some = std::min(batch, count - first);
+    model.forward(parameters, images.slice(0, first, some), logits.slice(0, first, some));
+  }
+  Results results;
+  results.add("logits", logits.shape(), tensors.download(logits));
+  if (options.backward) {
+    const VitBuffer gradients(device, config, "the gradients");
+    const TensorView targets = tensors.upload(std::as_bytes(std::span(labels)), DType::i64, {count});
+    const TensorView losses = tensors.empty(DType::f32, {count});
+    const TensorView mean = tensors.empty(DType::f32, {1});
+    const TensorView logits_gradient = tensors.empty(dtype, logits.shape());
+    // A power of two that keeps f16 gradients away from the smallest numbers.
+    const float scale = dtype == DType::f16 ? 1024.0F : 1.0F;
+    nn::cross_entropy(device, logits, targets, losses, mean, logits_gradient, {.gradient_scale = scale});
+    model.backward(parameters, images, logits_gradient, gradients);
+    results.add("loss", Shape{}, tensors.download(mean));
+    for (const VitParameter& parameter : gradients.parameters()) {
+      std::vector<float> values = gradients.read(parameter.name);
+      for (float& value : values) value /= scale;
+      results.add("grad." + parameter.name, parameter.shape, std::move(values));
+    }
+  }
+  results.write(options.output);
+}
+
+}  // namespace
+
+void add_run_vit(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("vit", "A Vision Transformer over the images of a safetensors file");
+  auto options = std::make_shared<Options>();
+  command->add_option("--input", options->input, "Holds images [B,C,H,W], and for --backward labels [B]")->required();
+  command->add_option("--output", options->output, "Gets logits, and with --backward loss and grad.<parameter>")
+      ->required();
+  auto* weights = command->add_option("--weights", options->weights, "Parameters under timm's names (safetensors)");
+  command->add_option("--seed", options->seed, "Random parameters instead")->excludes(weights);
+  options->model.add_to(*command);
+  command->add_flag("--backward", options->backward, "Also the loss and the gradient of every parameter");
+  command->add_flag("--recompute", options->recompute, "Backward with less memory: compute activations again");
+  command->add_option("--dtype", options->dtype, "Storage type: f32, bf16 or f16")->capture_default_str();
+  command->add_option("--device", options->device, "Index, name part, backend or type");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace sylvit::cli

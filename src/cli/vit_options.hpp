@@ -1,0 +1,32 @@
+// The options that say which Vision Transformer is meant, shared by run, bench and init.
+#pragma once
+
+#include <sylvit/vit_config.hpp>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace sylvit::cli {
+
+struct VitModelOptions {
+  std::string model = "S/16";
+  std::string score = "softmax";
+  double alpha = 1;
+  std::optional<double> divisor;
+  bool qk_norm = false;
+  bool gate = false;
+  bool head_scale = false;
+  bool head_alpha = false;
+  std::string pool = "tok";
+  bool sincos = false;
+  bool gelu_tanh = false;
+  std::optional<double> epsilon;
+  std::optional<std::int64_t> classes, image_size, width, depth, heads, mlp, patch, channels;
+
+  void add_to(CLI::App& command);
+  VitConfig config() const;
+};
+
+}  // namespace sylvit::cli

@@ -1,0 +1,110 @@
+// sylvit init: a model's initial weights from a seed. sylvit info: what a file with weights holds.
+#include <sylvit/error.hpp>
+#include <sylvit/memory.hpp>
+
+#include <fmt/core.h>
+
+#include "cli/commands.hpp"
+#include "cli/results.hpp"
+#include "cli/vit_options.hpp"
+#include "io/vit_weights.hpp"
+#include "nn/vit_init.hpp"
+
+namespace sylvit::cli {
+
+namespace {
+
+struct InitOptions {
+  VitModelOptions model;
+  std::uint64_t seed = 0;
+  std::string output;
+};
+
+void init(const InitOptions& options) {
+  const VitConfig config = options.model.config();
+  config.check();
+  const std::vector<VitParameter> parameters = vit_parameters(config);
+  Results results;
+  std::int64_t count = 0;
+  for (const VitParameter& parameter : parameters) {
+    std::vector<float> values(static_cast<std::size_t>(parameter.shape.elements()));
+    nn::initialise(config, parameter, options.seed, values);
+    count += parameter.shape.elements();
+    results.add(parameter.name, parameter.shape, std::move(values));
+  }
+  results.write(options.output);
+  fmt::print("{}: {} parameters in {} tensors\n", options.output, count, parameters.size());
+}
+
+/// "S/16", or the sizes where no preset has them.
+std::string model_name(const VitConfig& config) {
+  for (const char* size : {"Ti", "S", "B", "L"})
+    for (const char* patch : {"/32", "/16", "/8"}) {
+      const VitConfig preset = vit_preset(std::string(size) + patch);
+      if (preset.width == config.width && preset.depth == config.depth && preset.mlp == config.mlp &&
+          preset.patch == config.patch)
+        return std::string(size) + patch;
+    }
+  return fmt::format("width {}, depth {}, MLP {}, patch {}", config.width, config.depth, config.mlp, config.patch);
+}
+
+std::string options_text(const VitConfig& config) {
+  std::string text;
+  const auto add = [&](bool there, const char* option) {
+    if (there) text += (text.empty() ? "" : " ") + std::string(option);
+  };
+  add(config.qk_norm, "--qk-norm");
+  add(config.gate, "--gate");
+  add(config.head_scale, "--head-scale");
+  add(config.head_alpha, "--head-alpha");
+  add(config.pooling == Pooling::average, "--pool gap");
+  add(config.pooling == Pooling::map, "--pool map");
+  add(config.positions == Positions::sincos, "--sincos");
+  return text.empty() ? "none" : text;
+}
+
+void info(const std::string& path, bool list) {
+  const io::SafetensorsFile file = io::SafetensorsFile::open(path);
+  std::int64_t parameters = 0;
+  std::size_t bytes = 0;
+  for (const io::TensorInfo& tensor : file.tensors()) {
+    parameters += tensor.shape.elements();
+    bytes += static_cast<std::size_t>(tensor.end - tensor.begin);
+    if (list) fmt::print("  {:<40} {:<6} {}\n", tensor.name, name_of(tensor.dtype), tensor.shape.text());
+  }
+  fmt::print("tensors      {}\nparameters   {}\nbytes        {} ({})\n", file.tensors().size(), parameters, bytes,
+             readable_bytes(bytes));
+  VitConfig config;
+  try {
+    config = io::guess_config(file);
+  } catch (const Error& error) {
+    fmt::print("model        unknown: {}\n", error.what());
+    return;
+  }
+  fmt::print("model        {} (guessed), {} classes, images of {} x {}\n", model_name(config), config.classes,
+             config.image_height, config.image_width);
+  fmt::print("options      {}\n", options_text(config));
+  fmt::print("FLOPs        {:.2f} GFLOP an image, forward\n", vit_forward_flops(config) / 1e9);
+}
+
+}  // namespace
+
+void add_init(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("init", "Write a model's initial weights");
+  auto options = std::make_shared<InitOptions>();
+  options->model.add_to(*command);
+  command->add_option("--seed", options->seed, "The same seed gives the same bits everywhere")->capture_default_str();
+  command->add_option("--output", options->output, "A safetensors file with timm's names")->required();
+  command->callback([options] { init(*options); });
+}
+
+void add_info(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("info", "Show what a file with weights holds");
+  auto path = std::make_shared<std::string>();
+  auto list = std::make_shared<bool>(false);
+  command->add_option("file", *path, "A safetensors file")->required();
+  command->add_flag("--list", *list, "List every tensor");
+  command->callback([path, list] { info(*path, *list); });
+}
+
+}  // namespace sylvit::cli
