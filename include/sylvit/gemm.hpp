@@ -48,8 +48,8 @@ sycl::event gemm(const Device& device, const Gemm& gemm, void* workspace, std::s
 /// Builds the kernels that this product needs; without it they are built at its first use.
 void gemm_prepare(const Device& device, const Gemm& gemm);
 
-/// The providers that can serve this product, best first: "onemkl", "onemath", "blas", "builtin". gemm() uses the
-/// first, or the one that the variable SYLVIT_GEMM names.
+/// The providers that can serve this product: "onemkl", "onemath", "blas", "builtin". gemm() uses the first, which is
+/// the one that the variable SYLVIT_GEMM names, if it is set.
 std::vector<std::string> gemm_providers(const Device& device, const Gemm& gemm);
 
 }  // namespace sylvit

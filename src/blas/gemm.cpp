@@ -188,6 +188,9 @@ std::vector<std::string> gemm_providers(const Device& device, const Gemm& gemm) 
   std::vector<std::string> names;
   for (const blas::Provider& provider : blas::vendors_for(device, product)) names.emplace_back(provider.name);
   names.emplace_back("builtin");
+  const std::optional<blas::Provider> chosen = blas::choose(device, product);
+  std::stable_partition(names.begin(), names.end(),
+                        [&](const std::string& name) { return name == (chosen ? chosen->name : "builtin"); });
   return names;
 }
 

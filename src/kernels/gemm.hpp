@@ -165,7 +165,10 @@ template <class C, GemmEpilogueKind kind>
   if constexpr (kind != GemmEpilogueKind::none) value += output.bias[column];
   if constexpr (kind == GemmEpilogueKind::bias_residual) value += static_cast<float>(residual[column]);
   if constexpr (kind == GemmEpilogueKind::bias_gelu || kind == GemmEpilogueKind::bias_gelu_tanh) {
-    if (kept != nullptr) kept[column] = static_cast<C>(value);
+    // Rounded before gelu sees it, so that a backward pass computes the same from what was kept.
+    const auto rounded = static_cast<C>(value);
+    if (kept != nullptr) kept[column] = rounded;
+    value = static_cast<float>(rounded);
     value = kind == GemmEpilogueKind::bias_gelu ? Gelu::value(value) : GeluTanh::value(value);
   }
   c[column] = static_cast<C>(value);

@@ -9,7 +9,7 @@ namespace sylvit::nn {
 namespace {
 
 /// The checks that all operations here share. Views that are left out are null.
-void check(std::string_view operation, const TensorView& bias, std::initializer_list<TensorView> inputs,
+void check(std::string_view operation, std::initializer_list<TensorView> inputs,
            std::initializer_list<TensorView> outputs) {
   const TensorView& like = *inputs.begin();
   const auto is_matrix = [&](const TensorView& view) {
@@ -20,13 +20,10 @@ void check(std::string_view operation, const TensorView& bias, std::initializer_
     for (const TensorView& view : views)
       require(!view || is_matrix(view), operation,
               "f32, bf16 or f16 tensors [rows, columns] of one shape and type with contiguous rows", view, like);
-  require(!bias || (bias.dtype() == like.dtype() && bias.is_dense() && bias.shape() == Shape{like.extent(1)}),
-          operation, "a dense bias [columns] of the same type", bias, like);
   for (const TensorView& output : outputs) {
     for (const TensorView& input : inputs)
       require(same_or_apart(output, input), operation, "outputs that are an input itself or apart from it", output,
               input);
-    require(!output || !bias || !output.overlaps(bias), operation, "outputs apart from the bias", output, bias);
     for (const TensorView& other : outputs)
       require(&other == &output || !output || !other || !output.overlaps(other), operation,
               "outputs apart from each other", output, other);
@@ -48,59 +45,12 @@ sycl::event launch_rows(const Device& device, DType dtype, const MakeKernel& ker
                 arguments, after);
 }
 
-sycl::event add(const Device& device, const TensorView& c, const TensorView& bias, const TensorView& residual,
-                Events after) {
-  return launch_rows(
-      device, c.dtype(), [&](const auto& config) { return bias_add_kernel(c.dtype(), config); },
-      kernels::BiasAddArguments{.in = c.data(),
-                                .bias = bias.data(),
-                                .residual = residual.data(),
-                                .out = c.data(),
-                                .in_stride = c.stride(0),
-                                .residual_stride = residual.stride(0),
-                                .out_stride = c.stride(0),
-                                .rows = c.extent(0),
-                                .columns = static_cast<int>(c.extent(1))},
-      after);
-}
-
 }  // namespace
-
-sycl::event bias_add(const Device& device, const TensorView& c, const TensorView& bias, Events after) {
-  check_given("bias_add", {c, bias});
-  check("bias_add", bias, {c}, {c});
-  return add(device, c, bias, {}, after);
-}
-
-sycl::event bias_residual(const Device& device, const TensorView& c, const TensorView& bias, const TensorView& residual,
-                          Events after) {
-  check_given("bias_residual", {c, residual});
-  check("bias_residual", bias, {c, residual}, {c});
-  return add(device, c, bias, residual, after);
-}
-
-sycl::event bias_gelu(const Device& device, Gelu form, const TensorView& c, const TensorView& bias, const TensorView& u,
-                      const TensorView& out, Events after) {
-  check_given("bias_gelu", {c, out});
-  check("bias_gelu", bias, {c}, {u, out});
-  return launch_rows(
-      device, c.dtype(), [&](const auto& config) { return bias_gelu_kernel(form, c.dtype(), config); },
-      kernels::BiasActivationArguments{.in = c.data(),
-                                       .bias = bias.data(),
-                                       .kept = u.data(),
-                                       .out = out.data(),
-                                       .in_stride = c.stride(0),
-                                       .kept_stride = u.stride(0),
-                                       .out_stride = out.stride(0),
-                                       .rows = c.extent(0),
-                                       .columns = static_cast<int>(c.extent(1))},
-      after);
-}
 
 sycl::event gelu_backward(const Device& device, Gelu form, const TensorView& u, const TensorView& out_gradient,
                           const TensorView& u_gradient, const TensorView& out, Events after) {
   check_given("gelu_backward", {u, out_gradient, u_gradient});
-  check("gelu_backward", {}, {u, out_gradient}, {u_gradient, out});
+  check("gelu_backward", {u, out_gradient}, {u_gradient, out});
   return launch_rows(
       device, u.dtype(), [&](const auto& config) { return gelu_backward_kernel(form, u.dtype(), config); },
       kernels::ActivationBackwardArguments{.kept = u.data(),
@@ -119,7 +69,7 @@ sycl::event gelu_backward(const Device& device, Gelu form, const TensorView& u, 
 sycl::event multiply(const Device& device, const TensorView& x, const TensorView& y, const TensorView& out,
                      Events after) {
   check_given("multiply", {x, y, out});
-  check("multiply", {}, {x, y}, {out});
+  check("multiply", {x, y}, {out});
   return launch_rows(
       device, x.dtype(), [&](const auto& config) { return multiply_kernel(x.dtype(), config); },
       kernels::MultiplyArguments{.x = x.data(),
@@ -137,7 +87,7 @@ sycl::event multiply_backward(const Device& device, const TensorView& x, const T
                               const TensorView& out_gradient, const TensorView& x_gradient,
                               const TensorView& y_gradient, Events after) {
   check_given("multiply_backward", {x, y, out_gradient, x_gradient, y_gradient});
-  check("multiply_backward", {}, {x, y, out_gradient}, {x_gradient, y_gradient});
+  check("multiply_backward", {x, y, out_gradient}, {x_gradient, y_gradient});
   return launch_rows(
       device, x.dtype(), [&](const auto& config) { return multiply_backward_kernel(x.dtype(), config); },
       kernels::MultiplyBackwardArguments{.x = x.data(),

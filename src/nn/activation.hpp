@@ -1,7 +1,7 @@
 // What lies between the products of a Vision Transformer, element by element. All tensors are [rows, columns] of one
-// type (f32, bf16 or f16) with contiguous rows and any row stride; biases are dense [columns] of the same type. An
-// output may be one of the inputs itself (same memory, same strides), but must not overlap one otherwise, nor another
-// output. A default-made view leaves out what is optional.
+// type (f32, bf16 or f16) with contiguous rows and any row stride. An output may be one of the inputs itself (same
+// memory, same strides), but must not overlap one otherwise, nor another output. A default-made view leaves out what is
+// optional.
 #pragma once
 
 #include <sylvit/device.hpp>
@@ -12,19 +12,8 @@
 
 namespace sylvit::nn {
 
-/// c += bias.
-sycl::event bias_add(const Device& device, const TensorView& c, const TensorView& bias, Events after = {});
-
-/// c = c + bias + residual. Optional: bias (0).
-sycl::event bias_residual(const Device& device, const TensorView& c, const TensorView& bias, const TensorView& residual,
-                          Events after = {});
-
-/// u = c + bias; out = gelu(u). Optional: bias (0); u, which is kept for the backward pass and may be c.
-sycl::event bias_gelu(const Device& device, Gelu form, const TensorView& c, const TensorView& bias, const TensorView& u,
-                      const TensorView& out, Events after = {});
-
 /// u_gradient = out_gradient * gelu'(u); u_gradient may be out_gradient. Optional: out = gelu(u), with the bits that
-/// bias_gelu gave it, which may be u.
+/// a product with GELU behind it gave it, which may be u.
 sycl::event gelu_backward(const Device& device, Gelu form, const TensorView& u, const TensorView& out_gradient,
                           const TensorView& u_gradient, const TensorView& out = {}, Events after = {});
 

@@ -76,17 +76,6 @@ runtime::Kernel<kernels::ColumnSumsArguments> column_sums_kernel(DType dtype, co
                                              typed("ColumnSums", dtype, config), config.lanes, false);
 }
 
-runtime::Kernel<kernels::BiasAddArguments> bias_add_kernel(DType dtype, const kernels::ActivationConfig& config) {
-  return activation_kernel<kernels::BiasAddArguments>("BiasAddArguments", typed("BiasAdd", dtype, config));
-}
-
-runtime::Kernel<kernels::BiasActivationArguments> bias_gelu_kernel(Gelu form, DType dtype,
-                                                                   const kernels::ActivationConfig& config) {
-  return activation_kernel<kernels::BiasActivationArguments>(
-      "BiasActivationArguments",
-      "BiasActivation<" + functor_of(form) + ", " + type_text(dtype) + ", " + text(config) + ">");
-}
-
 runtime::Kernel<kernels::ActivationBackwardArguments> gelu_backward_kernel(Gelu form, DType dtype,
                                                                            const kernels::ActivationConfig& config) {
   return activation_kernel<kernels::ActivationBackwardArguments>(
@@ -121,11 +110,7 @@ std::vector<runtime::KernelName> row_variants(const tuning::Table& table) {
     std::ranges::copy(layer_norm_kernels(table, dtype, true), std::back_inserter(result));
     result.push_back(column_sums_kernel(dtype, column_sums_config(table, dtype)));
     const kernels::ActivationConfig config = activation_config(table, dtype);
-    result.push_back(bias_add_kernel(dtype, config));
-    for (const Gelu form : {Gelu::exact, Gelu::tanh}) {
-      result.push_back(bias_gelu_kernel(form, dtype, config));
-      result.push_back(gelu_backward_kernel(form, dtype, config));
-    }
+    for (const Gelu form : {Gelu::exact, Gelu::tanh}) result.push_back(gelu_backward_kernel(form, dtype, config));
     result.push_back(multiply_kernel(dtype, config));
     result.push_back(multiply_backward_kernel(dtype, config));
   }

@@ -30,9 +30,6 @@ runtime::Kernel<kernels::LayerNormParametersArguments> layer_norm_parameters_ker
 
 runtime::Kernel<kernels::ColumnSumsArguments> column_sums_kernel(DType dtype, const kernels::ColumnSumsConfig& config);
 
-runtime::Kernel<kernels::BiasAddArguments> bias_add_kernel(DType dtype, const kernels::ActivationConfig& config);
-runtime::Kernel<kernels::BiasActivationArguments> bias_gelu_kernel(Gelu form, DType dtype,
-                                                                   const kernels::ActivationConfig& config);
 runtime::Kernel<kernels::ActivationBackwardArguments> gelu_backward_kernel(Gelu form, DType dtype,
                                                                            const kernels::ActivationConfig& config);
 runtime::Kernel<kernels::MultiplyArguments> multiply_kernel(DType dtype, const kernels::ActivationConfig& config);

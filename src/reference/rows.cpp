@@ -61,17 +61,15 @@ LayerNormGradients layer_norm_backward(const std::vector<double>& x, std::size_t
   return gradients;
 }
 
-std::vector<double> bias_activation(Score h, const std::vector<double>& c, const std::vector<double>& bias) {
-  std::vector<double> a(c.size());
-  for (std::size_t i = 0; i < c.size(); ++i) a[i] = score_value(h, c[i] + (bias.empty() ? 0 : bias[i % bias.size()]));
+std::vector<double> activation(Score h, const std::vector<double>& u) {
+  std::vector<double> a(u.size());
+  for (std::size_t i = 0; i < u.size(); ++i) a[i] = score_value(h, u[i]);
   return a;
 }
 
-std::vector<double> bias_activation_backward(Score h, const std::vector<double>& c, const std::vector<double>& bias,
-                                             const std::vector<double>& a_gradient) {
-  std::vector<double> gradient(c.size());
-  for (std::size_t i = 0; i < c.size(); ++i)
-    gradient[i] = a_gradient[i] * score_slope(h, c[i] + (bias.empty() ? 0 : bias[i % bias.size()]));
+std::vector<double> activation_backward(Score h, const std::vector<double>& u, const std::vector<double>& a_gradient) {
+  std::vector<double> gradient(u.size());
+  for (std::size_t i = 0; i < u.size(); ++i) gradient[i] = a_gradient[i] * score_slope(h, u[i]);
   return gradient;
 }
 

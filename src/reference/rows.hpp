@@ -41,12 +41,11 @@ struct LayerNormGradients {
 LayerNormGradients layer_norm_backward(const std::vector<double>& x, std::size_t rows, const NormParameters& norm,
                                        double epsilon, const std::vector<double>& y_gradient);
 
-/// a = h(c + bias), h a point-wise score (reference/attention.hpp).
-std::vector<double> bias_activation(Score h, const std::vector<double>& c, const std::vector<double>& bias);
+/// a = h(u), h a point-wise score (reference/attention.hpp).
+std::vector<double> activation(Score h, const std::vector<double>& u);
 
-/// The gradient of c.
-std::vector<double> bias_activation_backward(Score h, const std::vector<double>& c, const std::vector<double>& bias,
-                                             const std::vector<double>& a_gradient);
+/// The gradient of u.
+std::vector<double> activation_backward(Score h, const std::vector<double>& u, const std::vector<double>& a_gradient);
 
 /// Σ over the rows.
 std::vector<double> column_sums(const std::vector<double>& in, std::size_t rows, std::size_t columns);

@@ -1,0 +1,159 @@
+#include <cmath>
+#include <fstream>
+#include <random>
+
+#include "io/safetensors.hpp"
+#include "io/vit_weights.hpp"
+#include "reference/vit.hpp"
+#include "support.hpp"
+
+using namespace sylvit;
+using sylvit::test::run_sylvit;
+using sylvit::test::TemporaryDirectory;
+
+namespace {
+
+const std::string tiny = "--width 48 --depth 2 --heads 3 --mlp 96 --patch 4 --classes 5";
+
+VitConfig tiny_config() {
+  VitConfig config = vit_preset("S/16");
+  config.width = 48;
+  config.depth = 2;
+  config.heads = 3;
+  config.mlp = 96;
+  config.patch = 4;
+  config.classes = 5;
+  config.image_height = 8;
+  config.image_width = 8;
+  return config;
+}
+
+std::vector<float> normal_numbers(std::size_t count) {
+  std::mt19937 generator(3);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(generator);
+  return values;
+}
+
+/// Images [3, 3, side, side] and labels.
+std::string write_input(const TemporaryDirectory& directory, std::int64_t side, std::vector<std::int64_t> labels) {
+  const std::string path = directory.path() / ("in" + std::to_string(side) + ".safetensors");
+  const std::vector<float> images = normal_numbers(static_cast<std::size_t>(3 * 3 * side * side));
+  const std::vector<io::OutputTensor> tensors{
+      {"images", DType::f32, Shape{3, 3, side, side}, std::as_bytes(std::span(images))},
+      {"labels", DType::i64, Shape{static_cast<std::int64_t>(labels.size())}, std::as_bytes(std::span(labels))}};
+  io::write_safetensors(path, tensors);
+  return path;
+}
+
+double difference(const std::vector<float>& got, const std::vector<double>& expected) {
+  double error = 0;
+  double size = 1e-6;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    error = std::max(error, std::abs(static_cast<double>(got[i]) - expected[i]));
+    size = std::max(size, std::abs(expected[i]));
+  }
+  return got.size() == expected.size() ? error / size : HUGE_VAL;
+}
+
+/// The program fails with one sentence that has these parts, and writes nothing.
+void check_refused(const std::string& arguments, const std::string& output, std::initializer_list<std::string> parts) {
+  const auto result = run_sylvit(arguments);
+  CAPTURE(arguments);
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 1);
+  CHECK(std::count(result.errors.begin(), result.errors.end(), '\n') == 1);
+  for (const std::string& part : parts) CHECK(result.errors.find(part) != std::string::npos);
+  CHECK(!std::filesystem::exists(output));
+}
+
+}  // namespace
+
+TEST_SUITE("cli/vit") {
+  TEST_CASE("init, info and run agree with each other and with the reference") {
+    const TemporaryDirectory directory;
+    const std::string weights = directory.path() / "w.safetensors";
+    const std::string out = directory.path() / "out.safetensors";
+    const std::string in = write_input(directory, 8, {4, 0, 2});
+    REQUIRE(run_sylvit("init " + tiny + " --image-size 8 --seed 5 --output " + weights).exit_code == 0);
+    const auto info = run_sylvit("info " + weights + " --list");
+    CHECK(info.exit_code == 0);
+    CHECK(info.output.find("width 48, depth 2") != std::string::npos);
+    CHECK(info.output.find("blocks.1.attn.qkv.weight") != std::string::npos);
+
+    const auto run =
+        run_sylvit("run vit " + tiny + " --weights " + weights + " --input " + in + " --output " + out + " --backward");
+    CAPTURE(run.errors);
+    REQUIRE(run.exit_code == 0);
+    const io::SafetensorsFile file = io::SafetensorsFile::open(weights);
+    const io::SafetensorsFile result = io::SafetensorsFile::open(out);
+    const VitConfig config = tiny_config();
+    reference::VitTensors parameters;
+    for (const VitParameter& parameter : vit_parameters(config)) {
+      const std::vector<float> values = file.read_f32(parameter.name, parameter.shape);
+      parameters[parameter.name] = {values.begin(), values.end()};
+    }
+    const std::vector<float> images = io::SafetensorsFile::open(in).read_f32("images");
+    reference::VitLoss loss;
+    loss.labels = {4, 0, 2};
+    const auto expected = reference::vit_backward(config, parameters, {images.begin(), images.end()}, loss);
+    CHECK(difference(result.read_f32("logits", Shape{3, 5}), expected.logits) < 1e-4);
+    CHECK(std::abs(static_cast<double>(result.read_f32("loss").front()) - expected.loss) < 1e-4);
+    for (const VitParameter& parameter : vit_parameters(config)) {
+      CAPTURE(parameter.name);
+      const std::vector<float> got = result.read_f32("grad." + parameter.name, parameter.shape);
+      // The gradient of the keys' bias is zero but for rounding.
+      if (parameter.name.find("qkv.bias") == std::string::npos)
+        CHECK(difference(got, expected.gradients.at(parameter.name)) < 1e-3);
+    }
+    // The seed alone gives the same model.
+    const std::string again = directory.path() / "again.safetensors";
+    REQUIRE(run_sylvit("run vit " + tiny + " --seed 5 --input " + in + " --output " + again).exit_code == 0);
+    CHECK(io::SafetensorsFile::open(again).read_f32("logits") == result.read_f32("logits"));
+  }
+
+  TEST_CASE("weights of another image size are interpolated, those of another model refused") {
+    const TemporaryDirectory directory;
+    const std::string weights = directory.path() / "w.safetensors";
+    const std::string out = directory.path() / "out.safetensors";
+    const std::string in = write_input(directory, 12, {0, 1, 2});
+    REQUIRE(run_sylvit("init " + tiny + " --image-size 8 --output " + weights).exit_code == 0);
+    const std::string rest = " --weights " + weights + " --input " + in + " --output " + out;
+    check_refused("run vit " + tiny + " --gate" + rest, out, {"blocks.0.attn.gate.weight"});
+    const std::string other = "--width 48 --heads 3 --patch 4 --classes 5 ";
+    check_refused("run vit " + other + "--depth 2 --mlp 80" + rest, out,
+                  {"blocks.0.mlp.fc1.weight", "[96, 48]", "[80, 48]"});
+    check_refused("run vit " + other + "--depth 1 --mlp 96" + rest, out, {"blocks.1."});
+    check_refused("run vit " + tiny + " --image-size 16" + rest, out, {"12 x 12", "16"});
+    check_refused("run vit --model S/61" + rest, out, {"S/61", "known models"});
+    const auto run = run_sylvit("run vit " + tiny + rest);
+    CHECK(run.exit_code == 0);
+    CHECK(run.errors.find("interpolated to 3 x 3") != std::string::npos);
+  }
+
+  TEST_CASE("bad images and labels get one sentence") {
+    const TemporaryDirectory directory;
+    const std::string out = directory.path() / "out.safetensors";
+    const std::string start = "run vit " + tiny + " --seed 1 --output " + out + " --input ";
+    check_refused(start + write_input(directory, 8, {0, 5, 1}) + " --backward", out, {"image 1", "5"});
+    check_refused(start + write_input(directory, 8, {0, 1}) + " --backward", out, {"labels", "[2]", "[3]"});
+    check_refused(start + write_input(directory, 2, {0, 1, 2}), out, {"2 x 2", "patch"});
+    check_refused(start + write_input(directory, 10, {0, 1, 2}), out, {"10 x 10", "whole patches"});
+    check_refused(start + "/nonexistent.safetensors", out, {"nonexistent"});
+    check_refused("run vit " + tiny + " --output " + out + " --input " + write_input(directory, 8, {0, 1, 2}), out,
+                  {"--weights", "--seed"});
+  }
+
+  TEST_CASE("bench prints every key") {
+    const auto result = run_sylvit("bench vit " + tiny + " --image-size 8 --batch 2 --pass train --seconds 0.1 --json");
+    CAPTURE(result.errors);
+    REQUIRE(result.exit_code == 0);
+    for (const char* key : {"ms_best", "ms_median", "images_per_s", "gflops", "ceiling_gflops", "peak_bytes"})
+      CHECK(result.output.find('"' + std::string(key) + '"') != std::string::npos);
+    const auto profile = run_sylvit("bench vit " + tiny + " --image-size 8 --seconds 0.1 --profile");
+    CHECK(profile.output.find("blocks.*.mlp.fc1") != std::string::npos);
+    const auto gemm = run_sylvit("bench gemm --shape 64,64,64 --seconds 0.1");
+    CHECK(gemm.output.find("builtin") != std::string::npos);
+  }
+}
