@@ -31,15 +31,16 @@ Needs needs_of(const Device& device, const VitConfig& config, const VitOptions& 
   constexpr std::uintptr_t pretended = std::uintptr_t{1} << 43;
   constexpr std::size_t plenty = std::size_t{1} << 40;
   nn::Workspace space(reinterpret_cast<void*>(pretended));
+  nn::Workspace outside(reinterpret_cast<void*>(pretended / 2));
   const nn::VitMemory memory(config, options, options.batch, plenty, space);
   const Shape image_shape{options.batch, config.channels, config.image_height, config.image_width};
   const Shape logit_shape{options.batch, config.classes};
   const std::function<void(const VitStep&)> observer;
   nn::VitPass pass(rehearsal.device(), parameters, options, memory, options.batch, observer, {});
-  const TensorView images = space.take(DType::f32, image_shape);
-  pass.forward(images, space.take(DType::f32, logit_shape));
+  const TensorView images = outside.take(DType::f32, image_shape);
+  pass.forward(images, outside.take(DType::f32, logit_shape));
   if (options.use == VitUse::training)
-    pass.backward(images, space.take(options.dtype, logit_shape), VitBuffer(rehearsal.device(), config, "gradients"));
+    pass.backward(images, outside.take(options.dtype, logit_shape), VitBuffer(rehearsal.device(), config, "gradients"));
   nn::Workspace counted(nullptr);
   const nn::VitMemory with_scratch(config, options, options.batch, pass.scratch_bytes(), counted);
   return {rehearsal.kernels(), pass.scratch_bytes(), counted.peak()};

@@ -243,6 +243,19 @@ TEST_SUITE("nn/vit") {
     CHECK(model.bytes() == inference);
   }
 
+  TEST_CASE("every preset can be planned, with every pooling") {
+    for (const char* name :
+         {"Ti/32", "Ti/16", "Ti/8", "S/32", "S/16", "S/8", "B/32", "B/16", "B/8", "L/32", "L/16", "L/8"})
+      for (const Pooling pooling : {Pooling::token, Pooling::average, Pooling::map})
+        for (const VitUse use : {VitUse::inference, VitUse::training}) {
+          VitConfig config = vit_preset(name);
+          config.pooling = pooling;
+          config.gate = config.qk_norm = true;
+          CAPTURE(name);
+          CHECK(activation_bytes(device(), config, {.batch = 2, .use = use}) > 0);
+        }
+  }
+
   TEST_CASE("what does not fit is an error that says so") {
     check_error([] { (void)vit_preset("S-16"); }, {"S-16", "did you mean S/16"});
     check_error([] { (void)vit_preset("vit_smal_patch16_224"); }, {"vit_small_patch16_224"});
