@@ -31,6 +31,15 @@ namespace {
 constexpr const char* selector_variable = "ACPP_VISIBILITY_MASK";
 }
 
+namespace {
+
+/// AdaptiveCpp writes its warnings to standard output, in the middle of what a program prints there. Errors are enough,
+/// and they come as exceptions too. It looks at this variable while kernels register themselves, before any ordinary
+/// static object; what the user has set is left alone.
+[[gnu::constructor(101)]] void silence_warnings() { setenv("ACPP_DEBUG_LEVEL", "1", 0); }
+
+}  // namespace
+
 std::string no_device_advice() { return "see what 'acpp-info' lists, and install the driver of your device"; }
 
 #else
