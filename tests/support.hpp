@@ -79,6 +79,14 @@ class OnDevice {
   std::size_t count_;
 };
 
+/// The numbers, widened.
+template <class T>
+std::vector<double> exact(const std::vector<T>& values) {
+  std::vector<double> result;
+  for (const T value : values) result.push_back(static_cast<double>(static_cast<float>(value)));
+  return result;
+}
+
 /// Checks that the call throws an Error whose sentence contains every one of these parts.
 template <class Call>
 void check_error(Call&& call, std::initializer_list<std::string> parts) {

@@ -1,14 +1,17 @@
 #include "blas/builtin.hpp"
 
-#include <sylvit/memory.hpp>
+#include "runtime/counts.hpp"
 
 namespace sylvit::blas {
 
 namespace {
 
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+using runtime::divided_up;
+using runtime::size;
 
-std::int64_t divided_up(std::int64_t count, std::int64_t each) { return (count + each - 1) / each; }
+std::int64_t panels_of(const Product& product, const kernels::GemmConfig& config) {
+  return static_cast<std::int64_t>(divided_up(product.n, config.width()));
+}
 
 BuiltinKernels kernels_for(const Device& device, const Product& product) {
   return builtin_kernels(tuning::table_for(device.info()), product.type, product.c_type);
@@ -37,53 +40,53 @@ kernels::GemmOutput output_of(const Gemm& gemm, const Product& product) {
 
 std::size_t builtin_workspace(const Device& device, const Product& product) {
   const kernels::GemmConfig config = kernels_for(device, product).config;
-  return size(product.batch * divided_up(product.n, config.width()) * config.width() * product.k) * sizeof(float);
+  return size(product.batch * panels_of(product, config) * config.width() * product.k) * sizeof(float);
 }
 
 sycl::event builtin_gemm(const Device& device, const Product& product, const kernels::GemmOutput& output,
                          void* workspace, Events after) {
   const BuiltinKernels kernels = kernels_for(device, product);
   const kernels::GemmConfig& config = kernels.config;
-  const std::int64_t panels = divided_up(product.n, config.width());
+  const std::int64_t panels = panels_of(product, config);
   auto* packed = static_cast<float*>(workspace);
   const Factor& a = product.a;
   const Factor& b = product.b;
-  const sycl::event ready = runtime::launch(device, kernels.pack,
-                                            {.groups = {size(product.batch), size(divided_up(panels, config.panels)),
-                                                        size(divided_up(product.k, config.depth_block))},
-                                             .work_items = size(config.lanes)},
-                                            {.b = b.data,
-                                             .packed = packed,
-                                             .row_stride = b.transposed ? 1 : b.stride,
-                                             .column_stride = b.transposed ? b.stride : 1,
-                                             .batch_stride = b.batch_stride,
-                                             .n = static_cast<int>(product.n),
-                                             .k = static_cast<int>(product.k),
-                                             .total_panels = static_cast<int>(panels)},
-                                            after);
-  return runtime::launch(device, kernels.multiply,
-                         {.groups = {size(product.batch), size(divided_up(product.m, config.row_block)),
-                                     size(divided_up(panels, config.panels))},
-                          .work_items = size(config.work_items()),
-                          .local_floats = size(config.local_floats())},
-                         {.a = a.data,
-                          .packed = packed,
-                          .a_stride = a.stride,
-                          .a_batch = a.batch_stride,
-                          .output = output,
-                          .m = static_cast<int>(product.m),
-                          .n = static_cast<int>(product.n),
-                          .k = static_cast<int>(product.k),
-                          .total_panels = static_cast<int>(panels),
-                          .transposed = a.transposed ? 1 : 0},
-                         {&ready, 1});
+  const sycl::event ready = runtime::launch(
+      device, kernels.pack,
+      {.groups = {size(product.batch), divided_up(panels, config.panels), divided_up(product.k, config.depth_block)},
+       .work_items = size(config.lanes)},
+      {.b = b.data,
+       .packed = packed,
+       .row_stride = b.transposed ? 1 : b.stride,
+       .column_stride = b.transposed ? b.stride : 1,
+       .batch_stride = b.batch_stride,
+       .n = static_cast<int>(product.n),
+       .k = static_cast<int>(product.k),
+       .total_panels = static_cast<int>(panels)},
+      after);
+  return runtime::launch(
+      device, kernels.multiply,
+      {.groups = {size(product.batch), divided_up(product.m, config.row_block), divided_up(panels, config.panels)},
+       .work_items = size(config.work_items()),
+       .local_floats = size(config.local_floats())},
+      {.a = a.data,
+       .packed = packed,
+       .a_stride = a.stride,
+       .a_batch = a.batch_stride,
+       .output = output,
+       .m = static_cast<int>(product.m),
+       .n = static_cast<int>(product.n),
+       .k = static_cast<int>(product.k),
+       .total_panels = static_cast<int>(panels),
+       .transposed = a.transposed ? 1 : 0},
+      {&ready, 1});
 }
 
 sycl::event run_epilogue(const Device& device, const Product& product, const kernels::GemmOutput& output,
                          Events after) {
   const EpilogueKernel epilogue = epilogue_kernel(tuning::table_for(device.info()), product.c_type);
   return runtime::launch(device, epilogue.kernel,
-                         {.groups = {size(product.batch), size(divided_up(product.m, epilogue.config.rows)), 1},
+                         {.groups = {size(product.batch), divided_up(product.m, epilogue.config.rows), 1},
                           .work_items = size(epilogue.config.work_items)},
                          {.output = output, .m = static_cast<int>(product.m), .n = static_cast<int>(product.n)}, after);
 }

@@ -6,10 +6,14 @@
 
 namespace sylvit::cli {
 
-void AttentionOptions::add_to(CLI::App& command) {
+std::string score_names() {
   std::string names;
   for (const Score known : all_scores) names += (names.empty() ? "" : ", ") + std::string(name_of(known));
-  command.add_option("--score", score, "One of " + names)->capture_default_str();
+  return names;
+}
+
+void AttentionOptions::add_to(CLI::App& command) {
+  command.add_option("--score", score, "One of " + score_names())->capture_default_str();
   command.add_option("--alpha", alpha, "Exponent of the divisor, 0 to 2; point-wise scores")->capture_default_str();
   command.add_option("--divisor", divisor, "What L^-alpha takes for L (default: the keys of each sequence)");
   command.add_option("--scale", scale, "Factor of q.k (default: 1/sqrt(d))");

@@ -9,6 +9,9 @@
 
 namespace sylvit::cli {
 
+/// "softmax, relu, …"
+std::string score_names();
+
 struct AttentionOptions {
   std::string score = "softmax";
   double alpha = 1;

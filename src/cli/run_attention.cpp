@@ -37,17 +37,24 @@ struct HostTensor {
 struct HostInputs {
   HostTensor q, k, v, lengths, head_scale, head_alpha, q_norm_weight, q_norm_bias, k_norm_weight, k_norm_bias, grad_o;
 
-  AttentionInputs views() {
-    return {.q = q.view(),
-            .k = k.view(),
-            .v = v.view(),
-            .lengths = lengths.view(),
-            .head_scale = head_scale.view(),
-            .head_alpha = head_alpha.view(),
-            .q_norm_weight = q_norm_weight.view(),
-            .q_norm_bias = q_norm_bias.view(),
-            .k_norm_weight = k_norm_weight.view(),
-            .k_norm_bias = k_norm_bias.view()};
+  /// What `make` gives for each tensor, as attention's inputs or their gradients, which have the same names.
+  template <class Tensors, class Make>
+  Tensors as(const Make& make) {
+    return {.q = make(q),
+            .k = make(k),
+            .v = make(v),
+            .head_scale = make(head_scale),
+            .head_alpha = make(head_alpha),
+            .q_norm_weight = make(q_norm_weight),
+            .q_norm_bias = make(q_norm_bias),
+            .k_norm_weight = make(k_norm_weight),
+            .k_norm_bias = make(k_norm_bias)};
+  }
+  template <class Make>
+  AttentionInputs inputs(const Make& make) {
+    auto result = as<AttentionInputs>(make);
+    result.lengths = make(lengths);
+    return result;
   }
 };
 
@@ -111,7 +118,8 @@ void run(const Options& options) {
   const DType dtype = parse_dtype(options.attention.dtype);
   const io::SafetensorsFile file = io::SafetensorsFile::open(options.input);
   HostInputs host = read_inputs(file, options, dtype);
-  const nn::AttentionSizes sizes = nn::check_inputs(description, host.views());
+  const nn::AttentionSizes sizes =
+      nn::check_inputs(description, host.inputs([](HostTensor& tensor) { return tensor.view(); }));
   if (options.backward && !(host.grad_o.shape == host.q.shape))
     throw Error("grad_o in " + file.name() + " is " + host.grad_o.shape.text() + ", and must have q's shape " +
                 host.q.shape.text());
@@ -121,16 +129,7 @@ void run(const Options& options) {
   const auto upload = [&](const HostTensor& tensor) {
     return tensor.there ? tensors.upload(tensor.bytes, tensor.dtype, tensor.shape) : TensorView();
   };
-  const AttentionInputs inputs{.q = upload(host.q),
-                               .k = upload(host.k),
-                               .v = upload(host.v),
-                               .lengths = upload(host.lengths),
-                               .head_scale = upload(host.head_scale),
-                               .head_alpha = upload(host.head_alpha),
-                               .q_norm_weight = upload(host.q_norm_weight),
-                               .q_norm_bias = upload(host.q_norm_bias),
-                               .k_norm_weight = upload(host.k_norm_weight),
-                               .k_norm_bias = upload(host.k_norm_bias)};
+  const AttentionInputs inputs = host.inputs(upload);
   attention_prepare(device, description, inputs, options.backward);
   const TensorView o = tensors.empty(dtype, host.q.shape);
   TensorView lse;
@@ -144,15 +143,7 @@ void run(const Options& options) {
     const auto gradient = [&](const HostTensor& of) {
       return of.there ? tensors.empty(of.dtype, of.shape) : TensorView();
     };
-    const AttentionGradients gradients{.q = gradient(host.q),
-                                       .k = gradient(host.k),
-                                       .v = gradient(host.v),
-                                       .head_scale = gradient(host.head_scale),
-                                       .head_alpha = gradient(host.head_alpha),
-                                       .q_norm_weight = gradient(host.q_norm_weight),
-                                       .q_norm_bias = gradient(host.q_norm_bias),
-                                       .k_norm_weight = gradient(host.k_norm_weight),
-                                       .k_norm_bias = gradient(host.k_norm_bias)};
+    const auto gradients = host.as<AttentionGradients>(gradient);
     attention_backward(device, description, inputs, o, lse, upload(host.grad_o), gradients,
                        tensors.scratch(attention_backward_workspace(device, description, inputs, gradients)));
     const std::array named = {std::pair{"dq", gradients.q},

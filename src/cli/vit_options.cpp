@@ -1,13 +1,13 @@
 #include "cli/vit_options.hpp"
 
+#include "cli/attention_options.hpp"
+
 namespace sylvit::cli {
 
 void VitModelOptions::add_to(CLI::App& command) {
   command.add_option("--model", model, "Ti, S, B or L by patch (S/16), or timm's name (vit_small_patch16_224)")
       ->capture_default_str();
-  std::string names;
-  for (const Score known : all_scores) names += (names.empty() ? "" : ", ") + std::string(name_of(known));
-  command.add_option("--score", score, "Attention score: " + names)->capture_default_str();
+  command.add_option("--score", score, "Attention score: " + score_names())->capture_default_str();
   command.add_option("--alpha", alpha, "Exponent of the divisor, 0 to 2; point-wise scores")->capture_default_str();
   command.add_option("--divisor", divisor, "What L^-alpha takes for L (default: the number of tokens)");
   command.add_flag("--qk-norm", qk_norm, "Layer norm of queries and keys");

@@ -108,14 +108,4 @@ bool load_weights(const SafetensorsFile& file, VitParameters& parameters) {
   return interpolated;
 }
 
-void save_weights(const std::filesystem::path& path, const VitBuffer& values, const SafetensorsMetadata& metadata) {
-  std::vector<std::vector<float>> host;
-  std::vector<OutputTensor> tensors;
-  for (const VitParameter& parameter : values.parameters()) host.push_back(values.read(parameter.name));
-  for (std::size_t i = 0; i < host.size(); ++i)
-    tensors.push_back(
-        {values.parameters()[i].name, DType::f32, values.parameters()[i].shape, std::as_bytes(std::span(host[i]))});
-  write_safetensors(path, tensors, metadata);
-}
-
 }  // namespace sylvit::io

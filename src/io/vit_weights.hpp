@@ -21,7 +21,4 @@ VitConfig adapted_to(VitConfig config, const SafetensorsFile& file);
 /// written then. Returns true when positions were interpolated. Waits.
 bool load_weights(const SafetensorsFile& file, VitParameters& parameters);
 
-/// Writes the values of a buffer, each name with `prefix` in front, beside tensors that the caller brings.
-void save_weights(const std::filesystem::path& path, const VitBuffer& values, const SafetensorsMetadata& metadata = {});
-
 }  // namespace sylvit::io

@@ -2,7 +2,7 @@
 
 #include <initializer_list>
 
-#include "nn/row_views.hpp"
+#include "nn/tensor_checks.hpp"
 
 namespace sylvit::nn {
 

@@ -10,6 +10,7 @@
 #include "nn/attention_linear.hpp"
 #include "nn/layer_norm.hpp"
 #include "nn/workspace.hpp"
+#include "runtime/counts.hpp"
 
 namespace sylvit {
 
@@ -19,14 +20,10 @@ using kernels::AttentionStrides;
 using nn::AttentionSizes;
 using nn::BackwardCut;
 using nn::Workspace;
+using runtime::divided_up;
+using runtime::size;
 
 AttentionStrides strides_of(const TensorView& view) { return {view.stride(0), view.stride(1), view.stride(2)}; }
-
-std::size_t divided_up(std::int64_t count, std::int64_t each) {
-  return static_cast<std::size_t>((count + each - 1) / each);
-}
-
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 /// Everything about a call that follows from its description, its shapes and the device.
 struct Plan {

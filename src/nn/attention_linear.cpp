@@ -1,6 +1,7 @@
 #include "nn/attention_linear.hpp"
 
 #include "nn/attention_kernels.hpp"
+#include "runtime/counts.hpp"
 
 namespace sylvit::nn {
 
@@ -29,7 +30,7 @@ kernels::AttentionStrides strides_of(const TensorView& view) {
   return {view.stride(0), view.stride(1), view.stride(2)};
 }
 
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+using runtime::size;
 
 /// One matrix for every key head.
 std::int64_t floats(const AttentionSizes& sizes, const kernels::AttentionLinearConfig& config) {

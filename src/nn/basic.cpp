@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "nn/tensor_checks.hpp"
 #include "nn/variants.hpp"
 #include "runtime/rehearsal.hpp"
 
@@ -18,15 +19,8 @@ void require(bool condition, const char* operation, const std::string& rule, con
               in.shape().text() + " and " + std::string(name_of(out.dtype())) + " " + out.shape().text());
 }
 
-bool is_storage(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
-bool has_contiguous_rows(const TensorView& view) { return view.stride(1) == 1 || view.extent(1) <= 1; }
-
 const tuning::Record& record_for(const Device& device, std::string_view kernel, DType dtype) {
   return tuning::table_for(device.info()).find({.kernel = kernel, .dtype = dtype});
-}
-
-std::size_t groups_for(std::int64_t count, std::int64_t each) {
-  return static_cast<std::size_t>((count + each - 1) / each);
 }
 
 }  // namespace
@@ -39,7 +33,7 @@ sycl::event fill(const Device& device, const TensorView& out, float value, Event
   const std::int64_t count = out.shape().elements();
   return launch(
       device, fill_kernel(out.dtype(), config),
-      {.groups = {1, 1, groups_for(count, config.run())}, .work_items = static_cast<std::size_t>(config.work_items)},
+      {.groups = {1, 1, divided_up(count, config.run())}, .work_items = static_cast<std::size_t>(config.work_items)},
       {.out = out.data(), .count = count, .value = value}, after);
 }
 
@@ -56,7 +50,7 @@ sycl::event convert(const Device& device, const TensorView& in, const TensorView
   const std::int64_t count = in.shape().elements();
   return launch(
       device, convert_kernel(in.dtype(), out.dtype(), config),
-      {.groups = {1, 1, groups_for(count, config.run())}, .work_items = static_cast<std::size_t>(config.work_items)},
+      {.groups = {1, 1, divided_up(count, config.run())}, .work_items = static_cast<std::size_t>(config.work_items)},
       {.in = in.data(), .out = out.data(), .count = count}, after);
 }
 
@@ -85,7 +79,7 @@ sycl::event transpose(const Device& device, const TensorView& in, const TensorVi
   require(!in.overlaps(out), "transpose", "two tensors that do not overlap", in, out);
   const auto config = transpose_config(record_for(device, "transpose", in.dtype()));
   return launch(device, transpose_kernel(in.dtype(), config),
-                {.groups = {1, groups_for(in.extent(0), config.tile), groups_for(in.extent(1), config.tile)},
+                {.groups = {1, divided_up(in.extent(0), config.tile), divided_up(in.extent(1), config.tile)},
                  .work_items = static_cast<std::size_t>(config.work_items()),
                  .local_floats = static_cast<std::size_t>(config.local_floats())},
                 {.in = in.data(),

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "nn/row_kernels.hpp"
-#include "nn/row_views.hpp"
+#include "nn/tensor_checks.hpp"
 
 namespace sylvit::nn {
 

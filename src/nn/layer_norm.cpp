@@ -3,7 +3,7 @@
 #include <sylvit/memory.hpp>
 
 #include "nn/column_sums.hpp"
-#include "nn/row_views.hpp"
+#include "nn/tensor_checks.hpp"
 
 namespace sylvit::nn {
 
@@ -52,8 +52,6 @@ void require_statistics(std::string_view operation, const TensorView& statistics
                           statistics.shape().elements() == 2 * Rows(in).count()),
           operation, "dense f32 statistics of two numbers a row", statistics, in);
 }
-
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 runtime::Grid grid_of(const Rows& rows, const kernels::LayerNormConfig& config) {
   return {.groups = {size(rows.batch), size(rows.heads), divided_up(rows.length, config.rows)},

@@ -19,7 +19,7 @@ Tuned<kernels::OptimizerConfig> config_for(const Device& device) {
 
 /// One work-group for each run.
 runtime::Grid grid_over(std::int64_t count, const Tuned<kernels::OptimizerConfig>& config) {
-  return {.groups = {1, 1, groups_of(count, config.run())}, .work_items = static_cast<std::size_t>(config.lanes)};
+  return {.groups = {1, 1, divided_up(count, config.run())}, .work_items = static_cast<std::size_t>(config.lanes)};
 }
 
 struct Buffer {
@@ -92,7 +92,7 @@ kernels::DecaySegments Segments::on_device() const {
 
 StepState::StepState(const Device& device, std::int64_t parameters)
     : control_(device, sizeof(kernels::StepControl), "the control of the optimiser's steps"),
-      partials_(device, std::max<std::size_t>(1, groups_of(parameters, config_for(device).run())) * sizeof(float),
+      partials_(device, std::max<std::size_t>(1, divided_up(parameters, config_for(device).run())) * sizeof(float),
                 "the norm of the gradients"),
       parameters_(parameters) {
   const kernels::StepControl zeros{};

@@ -9,8 +9,6 @@ namespace {
 
 const tuning::Table& table_of(const Device& device) { return tuning::table_for(device.info()); }
 
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
-
 sycl::event pool_backward(const Device& device, const TensorView& pooled_gradient, const TensorView& x_gradient,
                           std::int64_t begin, std::int64_t end, const char* operation, Events after) {
   require_storage(x_gradient, 3, operation, "gradient of the tokens");
@@ -22,7 +20,7 @@ sycl::event pool_backward(const Device& device, const TensorView& pooled_gradien
   if (end > tokens || begin >= end) throw Error(std::string(operation) + ": there are no tokens to pool");
   const auto config = tokens_config(table_of(device), x_gradient.dtype());
   return launch(device, pool_backward_kernel(x_gradient.dtype(), config),
-                {.groups = {size(batch), groups_of(tokens, config.rows), 1}, .work_items = size(config.lanes)},
+                {.groups = {size(batch), divided_up(tokens, config.rows), 1}, .work_items = size(config.lanes)},
                 {.pooled_gradient = pooled_gradient.data(),
                  .gradient = x_gradient.data(),
                  .tokens = narrow(tokens, operation, "number of tokens"),
@@ -87,7 +85,7 @@ sycl::event assemble_tokens(const Device& device, const TensorView& embedded, co
   require_apart(tokens, {embedded, parameters.bias, parameters.positions, parameters.class_token}, operation, "tokens");
   const auto config = tokens_config(table_of(device), tokens.dtype());
   return launch(device, assemble_tokens_kernel(tokens.dtype(), type, config),
-                {.groups = {size(batch), groups_of(count, config.rows), 1}, .work_items = size(config.lanes)},
+                {.groups = {size(batch), divided_up(count, config.rows), 1}, .work_items = size(config.lanes)},
                 {.embedded = embedded.data(),
                  .bias = parameters.bias.data(),
                  .positions = parameters.positions.data(),
@@ -122,7 +120,7 @@ sycl::event assemble_tokens_backward(const Device& device, const TensorView& tok
   require_apart(gradients.class_token, {tokens_gradient}, operation, "gradient of the class token");
   const auto config = tokens_config(table_of(device), tokens_gradient.dtype());
   return launch(device, assemble_tokens_backward_kernel(tokens_gradient.dtype(), config),
-                {.groups = {1, groups_of(count, config.rows), groups_of(width, config.block())},
+                {.groups = {1, divided_up(count, config.rows), divided_up(width, config.block())},
                  .work_items = size(config.lanes)},
                 {.gradient = tokens_gradient.data(),
                  .embedded_gradient = gradients.embedded.data(),
@@ -146,7 +144,7 @@ sycl::event pool_average(const Device& device, const TensorView& x, bool class_t
   const auto config = tokens_config(table_of(device), x.dtype());
   return launch(
       device, pool_average_kernel(x.dtype(), config),
-      {.groups = {size(x.extent(0)), 1, groups_of(x.extent(2), config.block())}, .work_items = size(config.lanes)},
+      {.groups = {size(x.extent(0)), 1, divided_up(x.extent(2), config.block())}, .work_items = size(config.lanes)},
       {.in = x.data(),
        .out = pooled.data(),
        .tokens = narrow(x.extent(1), operation, "number of tokens"),

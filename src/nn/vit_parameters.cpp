@@ -6,6 +6,7 @@
 
 #include "nn/basic.hpp"
 #include "nn/vit_init.hpp"
+#include "runtime/counts.hpp"
 #include "runtime/rehearsal.hpp"
 
 namespace sylvit {
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::int64_t alignment = Arena::alignment / sizeof(float);
 
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+using runtime::size;
 
 /// Where nothing will run, memory is only pretended: its addresses are used for planning, and no two parts share one.
 std::byte* allocate(const Device& device, Memory& memory, std::size_t bytes, std::string_view purpose) {

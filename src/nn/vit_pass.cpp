@@ -29,7 +29,7 @@ void VitPass::done(const std::string& name, double flops, const sycl::event& eve
 // ---- operations
 
 void VitPass::product(const std::string& name, const Gemm& gemm) {
-  need(gemm_workspace(device_, gemm));
+  need([&] { return gemm_workspace(device_, gemm); });
   const double flops = 2.0 * static_cast<double>(gemm.c.shape().elements()) * static_cast<double>(gemm.a.extent(1));
   done(name, flops, sylvit::gemm(device_, gemm, memory_.scratch, last_));
 }
@@ -82,12 +82,12 @@ void VitPass::norm_backward(const std::string& name, const TensorView& in, const
                                .weight_gradient = gradient(name + ".weight"),
                                .bias_gradient = gradient(name + ".bias"),
                                .epsilon = config_.norm_epsilon};
-  need(layer_norm_backward_workspace(pass));
+  need([&] { return layer_norm_backward_workspace(pass); });
   done(name + " gradient", 0, layer_norm_backward(device_, pass, memory_.scratch, last_));
 }
 
 void VitPass::column_sum(const std::string& name, const TensorView& in, const TensorView& out) {
-  need(column_sums_workspace(in));
+  need([&] { return column_sums_workspace(in); });
   done(name, 0, column_sums(device_, in, out, memory_.scratch, last_));
 }
 
@@ -110,36 +110,23 @@ AttentionDescription VitPass::attention_of_blocks() const {
           .norm_epsilon = config_.norm_epsilon};
 }
 
-AttentionInputs VitPass::attention_inputs(const std::string& name, const TensorView& qkv) const {
+/// Inputs of attention, or their gradients, which have the same names: slices of the packed buffer, and the parameters'
+/// tensors in the buffer that is given.
+template <class Tensors>
+Tensors VitPass::attention_tensors(const std::string& name, const TensorView& qkv, const VitBuffer& parameters) const {
   const std::int64_t tokens = config_.tokens();
-  AttentionInputs inputs{.q = heads_view(qkv, tokens, 0),
-                         .k = heads_view(qkv, tokens, config_.width),
-                         .v = heads_view(qkv, tokens, 2 * config_.width)};
-  if (config_.head_scale) inputs.head_scale = value(name + ".head_scale");
-  if (config_.head_alpha) inputs.head_alpha = value(name + ".alpha");
+  Tensors tensors{.q = heads_view(qkv, tokens, 0),
+                  .k = heads_view(qkv, tokens, config_.width),
+                  .v = heads_view(qkv, tokens, 2 * config_.width)};
+  if (config_.head_scale) tensors.head_scale = parameters.at(name + ".head_scale");
+  if (config_.head_alpha) tensors.head_alpha = parameters.at(name + ".alpha");
   if (config_.qk_norm) {
-    inputs.q_norm_weight = value(name + ".q_norm.weight");
-    inputs.q_norm_bias = value(name + ".q_norm.bias");
-    inputs.k_norm_weight = value(name + ".k_norm.weight");
-    inputs.k_norm_bias = value(name + ".k_norm.bias");
+    tensors.q_norm_weight = parameters.at(name + ".q_norm.weight");
+    tensors.q_norm_bias = parameters.at(name + ".q_norm.bias");
+    tensors.k_norm_weight = parameters.at(name + ".k_norm.weight");
+    tensors.k_norm_bias = parameters.at(name + ".k_norm.bias");
   }
-  return inputs;
-}
-
-AttentionGradients VitPass::attention_gradients(const std::string& name, const TensorView& qkv) const {
-  const std::int64_t tokens = config_.tokens();
-  AttentionGradients gradients{.q = heads_view(qkv, tokens, 0),
-                               .k = heads_view(qkv, tokens, config_.width),
-                               .v = heads_view(qkv, tokens, 2 * config_.width)};
-  if (config_.head_scale) gradients.head_scale = gradient(name + ".head_scale");
-  if (config_.head_alpha) gradients.head_alpha = gradient(name + ".alpha");
-  if (config_.qk_norm) {
-    gradients.q_norm_weight = gradient(name + ".q_norm.weight");
-    gradients.q_norm_bias = gradient(name + ".q_norm.bias");
-    gradients.k_norm_weight = gradient(name + ".k_norm.weight");
-    gradients.k_norm_bias = gradient(name + ".k_norm.bias");
-  }
-  return gradients;
+  return tensors;
 }
 
 /// One learned query for all images; its view repeats it.
@@ -154,7 +141,7 @@ AttentionInputs VitPass::map_inputs() const {
 
 void VitPass::run_attention(const std::string& name, const AttentionDescription& description,
                             const AttentionInputs& inputs, const TensorView& o, const TensorView& lse) {
-  need(attention_forward_workspace(device_, description, inputs));
+  need([&] { return attention_forward_workspace(device_, description, inputs); });
   const double flops = 4.0 * static_cast<double>(inputs.q.shape().elements()) * static_cast<double>(inputs.k.extent(2));
   done(name, flops, attention_forward(device_, description, inputs, o, lse, memory_.scratch, last_));
 }
@@ -162,7 +149,7 @@ void VitPass::run_attention(const std::string& name, const AttentionDescription&
 void VitPass::run_attention_backward(const std::string& name, const AttentionDescription& description,
                                      const AttentionInputs& inputs, const TensorView& o, const TensorView& lse,
                                      const TensorView& o_gradient, const AttentionGradients& gradients) {
-  need(attention_backward_workspace(device_, description, inputs, gradients));
+  need([&] { return attention_backward_workspace(device_, description, inputs, gradients); });
   const double flops =
       10.0 * static_cast<double>(inputs.q.shape().elements()) * static_cast<double>(inputs.k.extent(2));
   done(name + " gradient", flops,
@@ -196,7 +183,8 @@ void VitPass::block_forward(std::size_t index, bool whole) {
   const TensorView& out = index + 1 < memory_.blocks.size() ? memory_.blocks[index + 1].x : memory_.x;
   norm(name + ".norm1", block.x, memory_.normed, block.statistics1);
   linear(attention + ".qkv", memory_.normed, block.qkv);
-  run_attention(attention, attention_of_blocks(), attention_inputs(attention, block.qkv),
+  run_attention(attention, attention_of_blocks(),
+                attention_tensors<AttentionInputs>(attention, block.qkv, parameters_.values()),
                 heads_view(block.heads, config_.tokens(), 0), block.lse);
   if (config_.gate) {
     linear(attention + ".gate", memory_.normed, block.gate);
@@ -351,10 +339,10 @@ void VitPass::block_backward(std::size_t index) {
     done(attention + ".gate product gradient", 0,
          multiply_backward(device_, block.heads, block.gate, heads_gradient, heads_gradient, memory_.gate_gradient,
                            last_));
-  run_attention_backward(attention, attention_of_blocks(), attention_inputs(attention, block.qkv),
-                         heads_view(block.heads, config_.tokens(), 0), block.lse,
-                         heads_view(heads_gradient, config_.tokens(), 0),
-                         attention_gradients(attention, memory_.qkv_gradient));
+  run_attention_backward(
+      attention, attention_of_blocks(), attention_tensors<AttentionInputs>(attention, block.qkv, parameters_.values()),
+      heads_view(block.heads, config_.tokens(), 0), block.lse, heads_view(heads_gradient, config_.tokens(), 0),
+      attention_tensors<AttentionGradients>(attention, memory_.qkv_gradient, *gradients_));
   norm(name + ".norm1", block.x, normed, {});
   linear_backward(attention + ".qkv", normed, memory_.qkv_gradient, normed_gradient);
   if (config_.gate) linear_backward(attention + ".gate", normed, memory_.gate_gradient, normed_gradient, 1.0F);

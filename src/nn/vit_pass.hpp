@@ -11,6 +11,7 @@
 
 #include "nn/activation.hpp"
 #include "nn/vit_memory.hpp"
+#include "runtime/rehearsal.hpp"
 
 namespace sylvit::nn {
 
@@ -31,7 +32,7 @@ class VitPass {
   void backward(const TensorView& images, const TensorView& logits_gradient, const VitBuffer& gradients);
 
   sycl::event last() const { return last_.empty() ? sycl::event() : last_.front(); }
-  /// The most scratch memory that an operation asked for.
+  /// The most scratch memory that an operation asked for; known after a rehearsal.
   std::size_t scratch_bytes() const { return scratch_bytes_; }
 
  private:
@@ -61,8 +62,8 @@ class VitPass {
   void product(const std::string& name, const Gemm& gemm);
   void column_sum(const std::string& name, const TensorView& in, const TensorView& out);
   AttentionDescription attention_of_blocks() const;
-  AttentionInputs attention_inputs(const std::string& name, const TensorView& qkv) const;
-  AttentionGradients attention_gradients(const std::string& name, const TensorView& qkv) const;
+  template <class Tensors>
+  Tensors attention_tensors(const std::string& name, const TensorView& qkv, const VitBuffer& parameters) const;
   AttentionInputs map_inputs() const;
   void run_attention(const std::string& name, const AttentionDescription& description, const AttentionInputs& inputs,
                      const TensorView& o, const TensorView& lse);
@@ -80,7 +81,11 @@ class VitPass {
   bool training() const { return options_.use == VitUse::training; }
   Epilogue gelu() const { return config_.gelu_tanh ? Epilogue::bias_gelu_tanh : Epilogue::bias_gelu; }
   Gelu gelu_form() const { return config_.gelu_tanh ? Gelu::tanh : Gelu::exact; }
-  void need(std::size_t bytes) { scratch_bytes_ = std::max(scratch_bytes_, bytes); }
+  /// Notes how much scratch memory an operation wants; asked in a rehearsal only, where it is planned.
+  template <class Bytes>
+  void need(const Bytes& bytes) {
+    if (runtime::is_rehearsal(device_)) scratch_bytes_ = std::max(scratch_bytes_, bytes());
+  }
   void done(const std::string& name, double flops, const sycl::event& event);
 
   const Device& device_;

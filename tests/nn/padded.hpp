@@ -105,13 +105,6 @@ inline bool same_bits(const std::vector<double>& one, const std::vector<double>&
   return one.size() == other.size() && std::memcmp(one.data(), other.data(), one.size() * sizeof(double)) == 0;
 }
 
-template <class T>
-std::vector<double> exact(const std::vector<T>& values) {
-  std::vector<double> result;
-  for (const T value : values) result.push_back(static_cast<double>(static_cast<float>(value)));
-  return result;
-}
-
 struct MatrixSize {
   std::size_t rows, columns;
 };

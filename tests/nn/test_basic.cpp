@@ -8,6 +8,7 @@
 using namespace sylvit;
 using sylvit::test::check_error;
 using sylvit::test::device;
+using sylvit::test::exact;
 using sylvit::test::OnDevice;
 
 namespace {
@@ -17,13 +18,6 @@ std::vector<T> numbers(std::size_t count) {
   std::vector<T> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = T(static_cast<float>((i * 7919) % 1009) / 101.0F - 5.0F);
   return values;
-}
-
-template <class T>
-std::vector<double> exact(const std::vector<T>& values) {
-  std::vector<double> result;
-  for (const T value : values) result.push_back(static_cast<double>(static_cast<float>(value)));
-  return result;
 }
 
 }  // namespace

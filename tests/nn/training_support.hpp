@@ -33,13 +33,6 @@ std::vector<T> noise(std::int64_t count, std::uint32_t seed, float size = 2.0F) 
   return values;
 }
 
-template <class T>
-std::vector<double> exact(const std::vector<T>& values) {
-  std::vector<double> result;
-  for (const T value : values) result.push_back(static_cast<double>(static_cast<float>(value)));
-  return result;
-}
-
 /// An output with bytes before and behind it that must stay as they are.
 template <class T>
 class Guarded {
