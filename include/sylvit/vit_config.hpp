@@ -15,7 +15,7 @@ namespace sylvit {
 enum class Pooling : std::uint8_t {
   token,    ///< the class token
   average,  ///< the mean of the patch tokens
-  map       ///< one softmax attention of a learned query over all tokens, then an MLP (timm's attn_pool)
+  map       ///< one softmax attention of a learned query over the patch tokens, then an MLP (timm's attn_pool)
 };
 
 enum class Positions : std::uint8_t {

@@ -141,7 +141,8 @@ double vit_forward_flops(const VitConfig& config) {
   const double linear = 2 * tokens * (d * d * (config.gate ? 5 : 4) + 2 * d * mlp);
   const double attention = 4 * tokens * tokens * d;
   double pooling = 0;
-  if (config.pooling == Pooling::map) pooling = 2 * d * d * (2 + 2 * tokens) + 4 * tokens * d + 4 * d * mlp;
+  if (config.pooling == Pooling::map)
+    pooling = 2 * d * d * (2 + 2 * tokens) + 4 * static_cast<double>(config.patches()) * d + 4 * d * mlp;
   const double head = 2 * d * static_cast<double>(config.classes);
   return patches + static_cast<double>(config.depth) * (linear + attention) + pooling + head;
 }

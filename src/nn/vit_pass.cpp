@@ -129,14 +129,20 @@ Tensors VitPass::attention_tensors(const std::string& name, const TensorView& qk
   return tensors;
 }
 
+/// Of [rows, columns] with a row a token: the heads of the patches, without the class token.
+TensorView VitPass::patch_heads(const TensorView& rows, std::int64_t first_column) const {
+  const std::int64_t tokens = config_.tokens();
+  return heads_view(rows, tokens, first_column).slice(2, tokens - config_.patches(), config_.patches());
+}
+
 /// One learned query for all images; its view repeats it.
 AttentionInputs VitPass::map_inputs() const {
   const std::int64_t d = config_.head_size();
   const TensorView& key_values = memory_.map.key_values;
   const TensorView& query = memory_.map.query;
   return {.q = {query.data(), query.dtype(), {batch_, config_.heads, 1, d}, {0, d, config_.width, 1}},
-          .k = heads_view(key_values, config_.tokens(), 0),
-          .v = heads_view(key_values, config_.tokens(), config_.width)};
+          .k = patch_heads(key_values, 0),
+          .v = patch_heads(key_values, config_.width)};
 }
 
 void VitPass::run_attention(const std::string& name, const AttentionDescription& description,
@@ -298,11 +304,10 @@ void VitPass::map_backward() {
   // Each image has a share in the one query's gradient.
   const TensorView& query_shares = memory_.pooled_gradient2;
   const TensorView& key_values = memory_.map_key_values_gradient;
-  run_attention_backward("attn_pool", {}, map_inputs(), heads_view(map.heads, 1, 0), map.lse,
-                         heads_view(memory_.map_heads_gradient, 1, 0),
-                         {.q = heads_view(query_shares, 1, 0),
-                          .k = heads_view(key_values, config_.tokens(), 0),
-                          .v = heads_view(key_values, config_.tokens(), config_.width)});
+  if (config_.class_token) done("attn_pool gradient", 0, fill(device_, key_values, 0.0F, last_));
+  run_attention_backward(
+      "attn_pool", {}, map_inputs(), heads_view(map.heads, 1, 0), map.lse, heads_view(memory_.map_heads_gradient, 1, 0),
+      {.q = heads_view(query_shares, 1, 0), .k = patch_heads(key_values, 0), .v = patch_heads(key_values, config_.width)});
   column_sum("attn_pool.q gradient", query_shares, memory_.map_query_sum);
   done("attn_pool.q gradient", 0, convert(device_, memory_.map_query_sum, flat(memory_.map_query_gradient), last_));
   linear_backward("attn_pool.q", matrix(parameters_.operand("attn_pool.latent")), memory_.map_query_gradient, {});

@@ -78,6 +78,7 @@ class VitPass {
   TensorView value(const std::string& name) const { return parameters_.values().at(name); }
   TensorView gradient(const std::string& name) const { return gradients_->at(name); }
   TensorView heads_view(const TensorView& rows, std::int64_t length, std::int64_t first_column) const;
+  TensorView patch_heads(const TensorView& rows, std::int64_t first_column) const;
   bool training() const { return options_.use == VitUse::training; }
   Epilogue gelu() const { return config_.gelu_tanh ? Epilogue::bias_gelu_tanh : Epilogue::bias_gelu; }
   Gelu gelu_form() const { return config_.gelu_tanh ? Gelu::tanh : Gelu::exact; }

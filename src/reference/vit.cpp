@@ -281,12 +281,12 @@ void embed_backward(const Model& model, const Values& patches, const Values& gra
   linear_backward(model, "patch_embed.proj", patches, grad_embedded, gradients);
 }
 
-AttentionShape attention_shape(const Model& model, std::int64_t queries) {
+AttentionShape attention_shape(const Model& model, std::int64_t queries, std::int64_t keys) {
   return {static_cast<std::int64_t>(model.batch),
           model.config.heads,
           model.config.heads,
           queries,
-          model.config.tokens(),
+          keys,
           model.config.head_size()};
 }
 
@@ -294,7 +294,7 @@ AttentionProblem block_attention(const Model& model, const std::string& name, co
   const VitConfig& config = model.config;
   const std::vector<Values> split = split_heads(model, qkv, model.tokens, 3);
   AttentionProblem problem;
-  problem.shape = attention_shape(model, config.tokens());
+  problem.shape = attention_shape(model, config.tokens(), config.tokens());
   problem.score = config.score;
   problem.alpha = config.alpha;
   if (config.divisor != 0) problem.divisor = config.divisor;
@@ -377,9 +377,28 @@ Values block_backward(const Model& model, const std::string& name, const BlockRe
   return grad_x;
 }
 
-/// One learned query looks at all tokens: y = z + mlp(z) with z = proj(attention), with all that its backward needs.
+/// The tokens behind the class token, [B, tokens, D] to [B, patches, D].
+Values patch_tokens(const Model& model, const Values& x) {
+  Values patches;
+  for (std::size_t b = 0; b < model.batch; ++b) {
+    const auto begin = x.begin() + static_cast<std::ptrdiff_t>((b * model.tokens + model.first_patch) * model.width);
+    patches.insert(patches.end(), begin, begin + static_cast<std::ptrdiff_t>(model.patches * model.width));
+  }
+  return patches;
+}
+
+Values patch_tokens_backward(const Model& model, const Values& grad_patches) {
+  Values grad_x(model.batch * model.tokens * model.width, 0);
+  for (std::size_t b = 0; b < model.batch; ++b)
+    for (std::size_t n = 0; n < model.patches; ++n)
+      std::ranges::copy(row(grad_patches, b * model.patches + n, model.width),
+                        row(grad_x, b * model.tokens + model.first_patch + n, model.width).begin());
+  return grad_x;
+}
+
+/// One learned query looks at all patches: y = z + mlp(z) with z = proj(attention), with all that its backward needs.
 struct MapRecord {
-  Values x;
+  Values x;  // the patches' tokens
   AttentionProblem attention;
   Values heads;
   MlpRecord mlp;
@@ -388,10 +407,10 @@ struct MapRecord {
 
 MapRecord map_pool(const Model& model, const Values& x) {
   MapRecord record;
-  record.x = x;
+  record.x = patch_tokens(model, x);
   const Values query = linear(model, "attn_pool.q", model["attn_pool.latent"]);
-  const std::vector<Values> kv = split_heads(model, linear(model, "attn_pool.kv", x), model.tokens, 2);
-  record.attention.shape = attention_shape(model, 1);
+  const std::vector<Values> kv = split_heads(model, linear(model, "attn_pool.kv", record.x), model.patches, 2);
+  record.attention.shape = attention_shape(model, 1, model.config.patches());
   for (std::size_t b = 0; b < model.batch; ++b)
     record.attention.q.insert(record.attention.q.end(), query.begin(), query.end());
   record.attention.k = kv[0];
@@ -414,7 +433,8 @@ Values map_pool_backward(const Model& model, const MapRecord& record, const Valu
   for (std::size_t b = 0; b < model.batch; ++b) add(grad_query, row(from.q, b, model.width));
   add(gradients.at("attn_pool.latent"),
       linear_backward(model, "attn_pool.q", model["attn_pool.latent"], grad_query, gradients));
-  return linear_backward(model, "attn_pool.kv", record.x, join_heads(model, {from.k, from.v}, model.tokens), gradients);
+  const Values grad_kv = join_heads(model, {from.k, from.v}, model.patches);
+  return patch_tokens_backward(model, linear_backward(model, "attn_pool.kv", record.x, grad_kv, gradients));
 }
 
 /// The class token, or the patch tokens.
