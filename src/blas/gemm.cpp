@@ -11,6 +11,7 @@
 #include "blas/builtin.hpp"
 #include "blas/product.hpp"
 #include "runtime/rehearsal.hpp"
+#include "tuning/table.hpp"
 
 namespace sylvit {
 
@@ -141,19 +142,29 @@ std::vector<Provider> vendors_for(const Device& device, const Product& product) 
 std::optional<Provider> choose(const Device& device, const Product& product) {
   if (product.trivial()) return {};
   const std::vector<Provider> vendors = vendors_for(device, product);
-  const char* forced = std::getenv("SYLVIT_GEMM");
-  if (forced == nullptr || *forced == '\0') {
-    if (vendors.empty()) return {};
-    return vendors.front();
+  const auto named = [&](std::string_view name) {
+    return std::ranges::find_if(vendors, [&](const Provider& provider) { return name == provider.name; });
+  };
+  if (const char* forced = std::getenv("SYLVIT_GEMM"); forced != nullptr && *forced != '\0') {
+    const std::string name = forced;
+    if (name == "builtin") return {};
+    if (const auto provider = named(name); provider != vendors.end()) return *provider;
+    std::string there = "builtin";
+    for (const Provider& provider : vendors) there += std::string(", ") + provider.name;
+    throw Error("SYLVIT_GEMM names \"" + name + "\", which cannot serve this product", "here are: " + there,
+                device.name());
   }
-  const std::string name = forced;
-  if (name == "builtin") return {};
-  for (const Provider& provider : vendors)
-    if (name == provider.name) return provider;
-  std::string there = "builtin";
-  for (const Provider& provider : vendors) there += std::string(", ") + provider.name;
-  throw Error("SYLVIT_GEMM names \"" + name + "\", which cannot serve this product", "here are: " + there,
-              device.name());
+  // What the table prefers, as far as it is there; then the first that can serve.
+  const tuning::Record* preferred =
+      tuning::table_for(device.info())
+          .match({.kernel = "gemm_provider", .dtype = product.type, .m = product.m, .n = product.n, .k = product.k});
+  if (preferred != nullptr)
+    for (const std::string& name : preferred->providers) {
+      if (name == "builtin") return {};
+      if (const auto provider = named(name); provider != vendors.end()) return *provider;
+    }
+  if (vendors.empty()) return {};
+  return vendors.front();
 }
 
 }  // namespace

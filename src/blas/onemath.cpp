@@ -17,14 +17,13 @@ struct OneMath {
   using Bfloat16 = sycl::ext::oneapi::bfloat16;
   static constexpr auto plain = oneapi::math::transpose::nontrans;
   static constexpr auto transposed = oneapi::math::transpose::trans;
-  template <class... Arguments>
-  static sycl::event gemm(Arguments&&... arguments) {
-    return oneapi::math::blas::row_major::gemm(std::forward<Arguments>(arguments)...);
-  }
-  template <class... Arguments>
-  static sycl::event gemm_batch(Arguments&&... arguments) {
-    return oneapi::math::blas::row_major::gemm_batch(std::forward<Arguments>(arguments)...);
-  }
+  static constexpr auto gemm = [](auto&&... arguments) -> decltype(oneapi::math::blas::row_major::gemm(arguments...)) {
+    return oneapi::math::blas::row_major::gemm(arguments...);
+  };
+  static constexpr auto gemm_batch =
+      [](auto&&... arguments) -> decltype(oneapi::math::blas::row_major::gemm_batch(arguments...)) {
+    return oneapi::math::blas::row_major::gemm_batch(arguments...);
+  };
 };
 
 /// Its batches have no 16-bit results that are summed in f32.

@@ -16,14 +16,13 @@ struct OneMkl {
   using Bfloat16 = oneapi::mkl::bfloat16;
   static constexpr auto plain = oneapi::mkl::transpose::nontrans;
   static constexpr auto transposed = oneapi::mkl::transpose::trans;
-  template <class... Arguments>
-  static sycl::event gemm(Arguments&&... arguments) {
-    return oneapi::mkl::blas::row_major::gemm(std::forward<Arguments>(arguments)...);
-  }
-  template <class... Arguments>
-  static sycl::event gemm_batch(Arguments&&... arguments) {
-    return oneapi::mkl::blas::row_major::gemm_batch(std::forward<Arguments>(arguments)...);
-  }
+  static constexpr auto gemm = [](auto&&... arguments) -> decltype(oneapi::mkl::blas::row_major::gemm(arguments...)) {
+    return oneapi::mkl::blas::row_major::gemm(arguments...);
+  };
+  static constexpr auto gemm_batch =
+      [](auto&&... arguments) -> decltype(oneapi::mkl::blas::row_major::gemm_batch(arguments...)) {
+    return oneapi::mkl::blas::row_major::gemm_batch(arguments...);
+  };
 };
 
 /// It runs on x86 CPUs and Intel GPUs. Its batches of 16-bit results overwrite what lies behind C's rows.

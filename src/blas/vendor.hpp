@@ -2,6 +2,8 @@
 // library's own header and say where things are.
 #pragma once
 
+#include <sylvit/error.hpp>
+
 #include <type_traits>
 #include <vector>
 
@@ -10,7 +12,8 @@
 
 namespace sylvit::blas {
 
-/// `Library` names the namespace's parts: `call` (for messages), Bfloat16, plain, transposed, gemm(…), gemm_batch(…).
+/// `Library` names the namespace's parts: `call` (for messages), Bfloat16, plain, transposed, and the function objects
+/// gemm and gemm_batch, which cannot be called with types that the library does not have.
 template <class Library>
 class Vendor {
  public:
@@ -39,12 +42,22 @@ class Vendor {
     C* c = static_cast<C*>(p.c);
     const Scalar alpha(p.alpha);
     const Scalar beta(p.beta);
+    sycl::queue& queue = device.queue();
     if (p.batch == 1)
-      return Library::gemm(device.queue(), side(p.a), side(p.b), p.m, p.n, p.k, alpha, a, p.a.stride, b, p.b.stride,
-                           beta, c, p.c_stride, events);
-    return Library::gemm_batch(device.queue(), side(p.a), side(p.b), p.m, p.n, p.k, alpha, a, p.a.stride,
-                               p.a.batch_stride, b, p.b.stride, p.b.batch_stride, beta, c, p.c_stride, p.c_batch,
-                               p.batch, events);
+      return call_if_there(Library::gemm, queue, side(p.a), side(p.b), p.m, p.n, p.k, alpha, a, p.a.stride, b,
+                           p.b.stride, beta, c, p.c_stride, events);
+    return call_if_there(Library::gemm_batch, queue, side(p.a), side(p.b), p.m, p.n, p.k, alpha, a, p.a.stride,
+                         p.a.batch_stride, b, p.b.stride, p.b.batch_stride, beta, c, p.c_stride, p.c_batch, p.batch,
+                         events);
+  }
+
+  /// A provider's serves() keeps other types away.
+  template <class Function, class... Arguments>
+  static sycl::event call_if_there(Function function, Arguments&&... arguments) {
+    if constexpr (std::is_invocable_v<Function, Arguments...>)
+      return function(std::forward<Arguments>(arguments)...);
+    else
+      throw Error(std::string(Library::call) + " does not have these types");
   }
 };
 

@@ -223,7 +223,7 @@ struct Gemm {
         stage(k, count);
       barrier(item);
       if (args.transposed != 0)
-        multiply<TileStrides{1, config.row_block, width, lanes}, 1>(k, count);
+        multiply<TileStrides{1, rows, width, lanes}, config.depth_block>(k, count);
       else
         multiply<TileStrides{pitch, 1, width, lanes}, pitch>(k, count);
       barrier(item);
@@ -245,16 +245,16 @@ struct Gemm {
     }
   }
 
+  /// The same where A lies as [k, m]: a register tile's rows side by side, [tile][k][rows].
   [[gnu::always_inline]] void stage_transposed(int k, int count) const {
     const int padded = (row_count + rows - 1) / rows * rows;
     const T* from = static_cast<const T*>(args.a) + batch * args.a_batch + k * args.a_stride + first_row;
-    const int whole = row_count / lanes * lanes;
     for (int step = sub_group; step < count; step += config.sub_groups) {
       const T* source = from + step * args.a_stride;
-      float* target = left + step * config.row_block;
-      for (int row = 0; row < whole; row += lanes) target[row + lane] = static_cast<float>(source[row + lane]);
-      for (int row = whole + lane; row < padded; row += lanes)
-        target[row] = static_cast<float>(source[smaller(row, row_count - 1)]);
+      float* target = left + step * rows;
+      for (int row = lane; row < padded; row += lanes)
+        target[row / rows * (rows * config.depth_block) + row % rows] =
+            static_cast<float>(source[smaller(row, row_count - 1)]);
     }
   }
 

@@ -59,6 +59,24 @@ std::string source_of(std::span<const KernelName> kernels) {
   return source.str();
 }
 
+/// The source with every embedded header that it includes, itself or through others: what its binary depends on. The
+/// other headers may change without making a stored binary useless.
+std::string with_headers(std::string source) {
+  std::set<std::string_view> taken;
+  for (bool more = true; more;) {
+    more = false;
+    for (const EmbeddedFile& header : embedded_kernels()) {
+      const std::string name(header.name);
+      const bool included = source.find("#include \"" + name + "\"") != std::string::npos ||
+                            source.find("#include <" + name + ">") != std::string::npos;
+      if (!included || !taken.insert(header.name).second) continue;
+      source.append(name).append(header.content);
+      more = true;
+    }
+  }
+  return source;
+}
+
 /// Where the compiler is told that the embedded headers lie: a place that no real file can hide.
 constexpr const char* header_root = "/sylvit-embedded";
 
@@ -155,9 +173,7 @@ class RunTimeLibrary final : public KernelLibrary {
         << device.get_info<sycl::info::device::driver_version>() << "\n";
     if (device.is_cpu()) key << "cpu " << host_cpu_fingerprint() << "\n";
     for (const std::string& option : build_options()) key << option << " ";
-    std::string text = source;
-    for (const EmbeddedFile& header : embedded_kernels()) text.append(header.name).append(header.content);
-    key << "\nsource " << fingerprint(text) << "\n";
+    key << "\nsource " << fingerprint(with_headers(source)) << "\n";
     return key.str();
   }
 

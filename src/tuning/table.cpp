@@ -23,7 +23,8 @@ void reject_unknown_keys(const Json& object, const std::set<std::string>& known)
 }
 
 Record parse_record(const Json& json) {
-  reject_unknown_keys(json, {"kernel", "dtypes", "score_class", "max_head_size", "max_length", "numbers", "origin"});
+  reject_unknown_keys(json, {"kernel", "dtypes", "score_class", "max_head_size", "max_length", "max_m", "max_n",
+                             "max_k", "numbers", "providers", "origin"});
   Record record;
   record.kernel = json.at("kernel").get<std::string>();
   for (const Json& name : json.value("dtypes", Json::array()))
@@ -33,7 +34,15 @@ Record parse_record(const Json& json) {
     throw Error("its score_class '" + record.score_class + "' is neither pointwise nor softmax");
   record.max_head_size = json.value("max_head_size", std::int64_t{0});
   record.max_length = json.value("max_length", std::int64_t{0});
-  for (const auto& [name, number] : json.at("numbers").items()) record.numbers[name] = number.get<int>();
+  record.max_m = json.value("max_m", std::int64_t{0});
+  record.max_n = json.value("max_n", std::int64_t{0});
+  record.max_k = json.value("max_k", std::int64_t{0});
+  if (record.kernel == "gemm_provider") {
+    for (const Json& name : json.at("providers")) record.providers.push_back(name.get<std::string>());
+  } else {
+    if (json.contains("providers")) throw Error("only gemm_provider has providers");
+    for (const auto& [name, number] : json.at("numbers").items()) record.numbers[name] = number.get<int>();
+  }
   record.origin = json.at("origin").get<std::string>();
   return record;
 }
@@ -41,9 +50,11 @@ Record parse_record(const Json& json) {
 }  // namespace
 
 bool Record::fits(const Case& wanted) const {
+  const auto within = [](std::int64_t most, std::int64_t value) { return most == 0 || value <= most; };
   return kernel == wanted.kernel && (dtypes.empty() || std::ranges::find(dtypes, wanted.dtype) != dtypes.end()) &&
-         (score_class.empty() || score_class == wanted.score_class) &&
-         (max_head_size == 0 || wanted.head_size <= max_head_size) && (max_length == 0 || wanted.length <= max_length);
+         (score_class.empty() || score_class == wanted.score_class) && within(max_head_size, wanted.head_size) &&
+         within(max_length, wanted.length) && within(max_m, wanted.m) && within(max_n, wanted.n) &&
+         within(max_k, wanted.k);
 }
 
 int Record::number(std::string_view name) const {
@@ -74,9 +85,14 @@ Table Table::parse(std::string_view name, std::string_view text) {
   return table;
 }
 
-const Record& Table::find(const Case& wanted) const {
+const Record* Table::match(const Case& wanted) const {
   const auto found = std::ranges::find_if(records_, [&](const Record& record) { return record.fits(wanted); });
-  if (found == records_.end())
+  return found == records_.end() ? nullptr : &*found;
+}
+
+const Record& Table::find(const Case& wanted) const {
+  const Record* found = match(wanted);
+  if (found == nullptr)
     throw Error("the tuning table " + name_ + " has no record for " + std::string(wanted.kernel) + " with " +
                 std::string(name_of(wanted.dtype)) + ", head size " + std::to_string(wanted.head_size) +
                 " and length " + std::to_string(wanted.length));

@@ -21,6 +21,7 @@ struct Case {
   std::string_view score_class = {};  ///< "pointwise" or "softmax", for attention
   std::int64_t head_size = 0;
   std::int64_t length = 0;
+  std::int64_t m = 0, n = 0, k = 0;  ///< of a matrix product
 };
 
 struct Record {
@@ -29,7 +30,9 @@ struct Record {
   std::string score_class;         ///< empty: any
   std::int64_t max_head_size = 0;  ///< 0: any; else the record fits head sizes up to this
   std::int64_t max_length = 0;     ///< 0: any; else the record fits lengths up to this
+  std::int64_t max_m = 0, max_n = 0, max_k = 0;  ///< the same for a matrix product's extents
   std::map<std::string, int, std::less<>> numbers;
+  std::vector<std::string> providers;  ///< of gemm_provider: who computes such products, the best first
   std::string origin;  ///< where the numbers come from: "measured on …" or "estimated: …"
 
   bool fits(const Case& wanted) const;
@@ -47,6 +50,8 @@ class Table {
   std::span<const Record> records() const noexcept { return records_; }
   /// The first record that fits; throws Error if there is none.
   const Record& find(const Case& wanted) const;
+  /// The same, and null if there is none.
+  const Record* match(const Case& wanted) const;
 
  private:
   std::string name_;

@@ -72,9 +72,9 @@ TEST_SUITE("cli/vit_golden") {
         }
       REQUIRE(parameters.size() > 10);
       const std::string out = directory.path() / "out.safetensors";
-      const auto run = run_sylvit("run vit --width 32 --depth 2 --heads 2 --mlp 64 --patch 4 " + words + " --weights " +
-                                  subset("w.safetensors", parameters) + " --input " + in + " --output " + out +
-                                  " --backward");
+      const auto run =
+          run_sylvit("run vit --width 32 --depth 2 --heads 2 --mlp 64 --patch 4 " + words + " --weights " +
+                     subset("w.safetensors", parameters) + " --input " + in + " --output " + out + " --backward");
       CAPTURE(run.errors);
       REQUIRE(run.exit_code == 0);
       const io::SafetensorsFile result = io::SafetensorsFile::open(out);

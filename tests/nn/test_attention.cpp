@@ -415,14 +415,24 @@ TEST_SUITE("nn/attention") {
 }
 
 // Any table's tiles can be built for this device by the run-time compiler, so the results of those made for other
-// devices are tested here too. It takes minutes to build them.
+// devices are tested here too. It takes minutes to build them. AdaptiveCpp's tables for GPUs have DPC++'s records.
+namespace {
+
+void check_table(const std::string& name) {
+  if (device().info().toolchain != "rtc" && name != tuning::table_for(device().info()).name()) return;
+  const test::Setting setting("SYLVIT_TUNING_TABLE", name);
+  check_all(cases_of(tuning::table_for(device().info())));
+}
+
+}  // namespace
+
 TEST_SUITE("nn/attention_tables") {
-  TEST_CASE("every record of every table") {
-    for (const tuning::Table& table : tuning::embedded()) {
-      if (device().info().toolchain != "rtc" && table.name() != tuning::table_for(device().info()).name()) continue;
-      const test::Setting setting("SYLVIT_TUNING_TABLE", table.name());
-      CAPTURE(table.name());
-      check_all(cases_of(table));
-    }
-  }
+  TEST_CASE("dpcpp-cpu") { check_table("dpcpp-cpu/default"); }
+  TEST_CASE("acpp-cpu") { check_table("acpp-cpu/default"); }
+  TEST_CASE("dpcpp-intel-gpu") { check_table("dpcpp-intel-gpu/default"); }
+  TEST_CASE("dpcpp-cuda") { check_table("dpcpp-cuda/default"); }
+  TEST_CASE("acpp-cuda") { check_table("acpp-cuda/default"); }
+  TEST_CASE("dpcpp-hip") { check_table("dpcpp-hip/default"); }
+  TEST_CASE("acpp-hip") { check_table("acpp-hip/default"); }
+  TEST_CASE("no table is left out") { CHECK(tuning::embedded().size() == 7); }
 }
