@@ -4,26 +4,23 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <random>
 #include <set>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <system_error>
 #include <unistd.h>
 #include <utility>
 
+#include "io/elements.hpp"
+#include "io/files.hpp"
+#include "io/messages.hpp"
+
 namespace sylvit::io {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "the format is little-endian and is read as it lies");
 
 constexpr std::size_t length_bytes = 8;
 constexpr std::string_view metadata_key = "__metadata__";
@@ -44,36 +41,9 @@ std::string dtype_name(DType dtype) {
   return "?";
 }
 
-/// A text from the file in quotes, fit for a message of one line: shortened, control characters spelled out.
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t longest = 80;
-  std::size_t shown = std::min(text.size(), longest);
-  // Do not cut a UTF-8 sequence in two: step back over its continuation bytes.
-  while (shown < text.size() && shown > 0 && (static_cast<unsigned char>(text[shown]) & 0xC0U) == 0x80U) --shown;
-  std::string result = "\"";
-  for (const char c : text.substr(0, shown)) {
-    const auto code = static_cast<unsigned char>(c);
-    if (code >= 0x20 && code != 0x7F) {
-      result += c;
-    } else {
-      std::array<char, 5> escape{};
-      std::snprintf(escape.data(), escape.size(), "\\x%02x", static_cast<unsigned>(code));
-      result += escape.data();
-    }
-  }
-  return result + (shown < text.size() ? "…\"" : "\"");
-}
-
-void add_to_list(std::string& list, std::string_view item, std::string_view separator = ", ") {
-  if (!list.empty()) list += separator;
-  list += item;
-}
-
 std::string range_text(std::uint64_t begin, std::uint64_t end) {
   return "[" + std::to_string(begin) + ", " + std::to_string(end) + ")";
 }
-
-std::string system_message(int code) { return std::generic_category().message(code); }
 
 struct Header {
   std::vector<TensorInfo> tensors;
@@ -325,32 +295,6 @@ void check_coverage(const std::vector<TensorInfo>& sorted, std::uint64_t data_by
          std::to_string(data_bytes));
 }
 
-/// Closes what it holds; closing by hand first tells of errors.
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  int get() const noexcept { return descriptor_; }
-  bool close() noexcept { return ::close(std::exchange(descriptor_, -1)) == 0; }
-
- private:
-  int descriptor_;
-};
-
-template <class Stored, class Result>
-void convert(std::span<const std::byte> bytes, std::vector<Result>& result) {
-  result.resize(bytes.size() / sizeof(Stored));
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    Stored value{};
-    std::memcpy(&value, bytes.data() + i * sizeof(Stored), sizeof(Stored));  // the bytes may be unaligned
-    result[i] = static_cast<Result>(value);  // NOLINT(bugprone-signed-char-misuse): I8 is a number, not a character
-  }
-}
-
 }  // namespace
 
 SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> file, std::string name) {
@@ -362,72 +306,22 @@ SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> file, std::str
   HeaderReader reader(result.name_, result.data_.size());
   nlohmann::json::sax_parse(text.begin(), text.end(), &reader);  // every failure throws
   Header header = reader.take();
-  result.tensors_ = std::move(header.tensors);
   result.metadata_ = std::move(header.metadata);
 
-  auto& tensors = result.tensors_;
+  auto& tensors = header.tensors;
   std::stable_sort(tensors.begin(), tensors.end(), [](const TensorInfo& a, const TensorInfo& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
-  // A sorted list rather than a hash table: names chosen to collide cost nothing.
-  auto& by_name = result.by_name_;
-  by_name.resize(tensors.size());
-  std::iota(by_name.begin(), by_name.end(), std::size_t{0});
-  std::sort(by_name.begin(), by_name.end(),
-            [&](std::size_t a, std::size_t b) { return tensors[a].name < tensors[b].name; });
-  const auto twice = std::adjacent_find(
-      by_name.begin(), by_name.end(), [&](std::size_t a, std::size_t b) { return tensors[a].name == tensors[b].name; });
-  if (twice != by_name.end())
-    throw Error(result.name_ + ": its header has tensor " + in_quotes(tensors[*twice].name) + " twice");
-
-  check_coverage(tensors, result.data_.size(), result.name_);
+  result.tensors_ = TensorList(std::move(tensors), result.name_);
+  check_coverage(result.tensors(), result.data_.size(), result.name_);
   return result;
 }
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
-  const std::string name = path.string();
-  // Non-blocking, so that a named pipe is refused below instead of waiting here for a writer.
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) {
-    if (errno == ENOENT) throw Error("the file " + name + " does not exist");
-    throw Error("cannot open " + name + ": " + system_message(errno));
-  }
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw Error("cannot examine " + name + ": " + system_message(errno));
-  if (S_ISDIR(status.st_mode)) throw Error(name + " is a directory, not a safetensors file");
-  if (!S_ISREG(status.st_mode)) throw Error(name + " is not a regular file");
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return parse({}, name);  // nothing to map; says that it is empty
-
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (address == MAP_FAILED)
-    throw Error("cannot map the " + std::to_string(size) + " bytes of " + name + ": " + system_message(errno));
-  std::shared_ptr<const void> mapping(address, [size](void* mapped) { ::munmap(mapped, size); });
-  SafetensorsFile result = parse({static_cast<const std::byte*>(address), size}, name);
-  result.mapping_ = std::move(mapping);
+  MappedFile file = map_file(path, "a safetensors file");
+  SafetensorsFile result = parse(file.bytes, path.string());
+  result.mapping_ = std::move(file.owner);
   return result;
-}
-
-const TensorInfo* SafetensorsFile::find(std::string_view tensor) const noexcept {
-  const auto found =
-      std::lower_bound(by_name_.begin(), by_name_.end(), tensor,
-                       [&](std::size_t position, std::string_view wanted) { return tensors_[position].name < wanted; });
-  return found != by_name_.end() && tensors_[*found].name == tensor ? &tensors_[*found] : nullptr;
-}
-
-const TensorInfo& SafetensorsFile::at(std::string_view tensor, const std::optional<Shape>& expected) const {
-  const TensorInfo* info = find(tensor);
-  if (info == nullptr) {
-    constexpr std::size_t listed = 8;
-    std::string holds;
-    for (std::size_t i = 0; i < std::min(tensors_.size(), listed); ++i) add_to_list(holds, in_quotes(tensors_[i].name));
-    if (tensors_.size() > listed) holds += " and " + std::to_string(tensors_.size() - listed) + " more";
-    throw Error(name_ + ": there is no tensor " + in_quotes(tensor), "it holds " + (holds.empty() ? "none" : holds));
-  }
-  if (expected && info->shape != *expected)
-    throw Error(name_ + ": tensor " + in_quotes(tensor) + " has shape " + info->shape.text() + " instead of " +
-                expected->text());
-  return *info;
 }
 
 std::span<const std::byte> SafetensorsFile::bytes(const TensorInfo& tensor) const {
@@ -438,23 +332,7 @@ std::span<const std::byte> SafetensorsFile::bytes(const TensorInfo& tensor) cons
 
 std::vector<float> SafetensorsFile::read_f32(std::string_view tensor, const std::optional<Shape>& expected) const {
   const TensorInfo& info = at(tensor, expected);
-  std::vector<float> result;
-  switch (info.dtype) {
-    case DType::f64:
-      convert<double>(bytes(info), result);
-      return result;
-    case DType::f32:
-      convert<float>(bytes(info), result);
-      return result;
-    case DType::f16:
-      convert<f16>(bytes(info), result);
-      return result;
-    case DType::bf16:
-      convert<bf16>(bytes(info), result);
-      return result;
-    default:
-      break;
-  }
+  if (is_floating(info.dtype)) return as_f32(info.dtype, bytes(info));
   throw Error(name_ + ": tensor " + in_quotes(tensor) + " has dtype " + dtype_name(info.dtype) +
               " instead of F64, F32, F16 or BF16");
 }
@@ -462,23 +340,17 @@ std::vector<float> SafetensorsFile::read_f32(std::string_view tensor, const std:
 std::vector<std::int64_t> SafetensorsFile::read_i64(std::string_view tensor,
                                                     const std::optional<Shape>& expected) const {
   const TensorInfo& info = at(tensor, expected);
-  std::vector<std::int64_t> result;
   switch (info.dtype) {
     case DType::i64:
-      convert<std::int64_t>(bytes(info), result);
-      return result;
+      return converted<std::int64_t, std::int64_t>(bytes(info));
     case DType::i32:
-      convert<std::int32_t>(bytes(info), result);
-      return result;
+      return converted<std::int32_t, std::int64_t>(bytes(info));
     case DType::i16:
-      convert<std::int16_t>(bytes(info), result);
-      return result;
+      return converted<std::int16_t, std::int64_t>(bytes(info));
     case DType::i8:
-      convert<std::int8_t>(bytes(info), result);
-      return result;
+      return converted<std::int8_t, std::int64_t>(bytes(info));
     case DType::u8:
-      convert<std::uint8_t>(bytes(info), result);
-      return result;
+      return converted<std::uint8_t, std::int64_t>(bytes(info));
     default:
       break;
   }

@@ -16,22 +16,14 @@
 #include <string_view>
 #include <vector>
 
+#include "io/tensor_list.hpp"
+
 namespace sylvit::io {
 
 /// As in the format's own implementation: a longer header is refused, by the reader and by the writer.
 inline constexpr std::uint64_t safetensors_header_limit = 100'000'000;
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
-
-/// What the header says of one tensor, already checked against the file.
-struct TensorInfo {
-  std::string name;
-  DType dtype = DType::f32;
-  Shape shape;
-  /// Byte range within the data section: end - begin = elements x element size.
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
 
 /// A validated file. Copies share one read-only mapping. As with any mapped file, another program that truncates the
 /// file while it is in use makes later reads of the lost pages fail with SIGBUS.
@@ -44,12 +36,14 @@ class SafetensorsFile {
 
   const std::string& name() const noexcept { return name_; }
   /// In the order of their data.
-  const std::vector<TensorInfo>& tensors() const noexcept { return tensors_; }
+  const std::vector<TensorInfo>& tensors() const noexcept { return tensors_.all(); }
   /// Null when there is no such tensor.
-  const TensorInfo* find(std::string_view tensor) const noexcept;
+  const TensorInfo* find(std::string_view tensor) const noexcept { return tensors_.find(tensor); }
   /// Throws Error that says what the file holds when there is no such tensor, or when its shape is not the expected
   /// one.
-  const TensorInfo& at(std::string_view tensor, const std::optional<Shape>& expected = std::nullopt) const;
+  const TensorInfo& at(std::string_view tensor, const std::optional<Shape>& expected = std::nullopt) const {
+    return tensors_.at(tensor, expected);
+  }
   const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
 
   /// The little-endian elements, not necessarily aligned for their type: the format asks for no alignment.
@@ -66,8 +60,7 @@ class SafetensorsFile {
   std::string name_;
   std::shared_ptr<const void> mapping_;  // null when the bytes are the caller's
   std::span<const std::byte> data_;
-  std::vector<TensorInfo> tensors_;
-  std::vector<std::size_t> by_name_;  // positions in tensors_, for binary search
+  TensorList tensors_;
   SafetensorsMetadata metadata_;
 };
 

@@ -1,6 +1,7 @@
 // libFuzzer entry for the safetensors reader, built on request with clang:
 //   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc tests/io/fuzz_safetensors.cpp
-//     src/io/safetensors.cpp src/runtime/tensor.cpp -o fuzz_safetensors && ./fuzz_safetensors -max_len=4096 corpus
+//     src/io/{safetensors,files,messages,tensor_list}.cpp src/runtime/tensor.cpp -o fuzz_safetensors
+//   ./fuzz_safetensors -max_len=4096 corpus
 // Any input must either be refused with a sylvit::Error or be a file whose tensors tile its data and that says the
 // same after it is written again; everything else crashes here.
 #include <sylvit/error.hpp>
