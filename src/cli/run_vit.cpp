@@ -40,7 +40,7 @@ Shape image_shape(const io::SafetensorsFile& file) {
   return shape;
 }
 
-VitConfig config_for(const Options& options, const Shape& images, const io::SafetensorsFile* weights) {
+VitConfig config_for(const Options& options, const Shape& images, const io::WeightsFile* weights) {
   VitConfig config = options.model.config();
   if (weights != nullptr) {
     config = io::adapted_to(config, *weights);
@@ -68,8 +68,8 @@ void run(const Options& options) {
   const DType dtype = parse_dtype(options.dtype);
   const io::SafetensorsFile input = io::SafetensorsFile::open(options.input);
   const Shape shape = image_shape(input);
-  std::optional<io::SafetensorsFile> weights;
-  if (!options.weights.empty()) weights = io::SafetensorsFile::open(options.weights);
+  std::optional<io::WeightsFile> weights;
+  if (!options.weights.empty()) weights = io::WeightsFile::open(options.weights);
   if (!weights && !options.seed) throw Error("a model needs --weights or --seed");
   const VitConfig config = config_for(options, shape, weights ? &*weights : nullptr);
   const std::int64_t count = shape[0];
@@ -129,7 +129,8 @@ void add_run_vit(CLI::App& program) {
   command->add_option("--input", options->input, "Holds images [B,C,H,W], and for --backward labels [B]")->required();
   command->add_option("--output", options->output, "Gets logits, and with --backward loss and grad.<parameter>")
       ->required();
-  auto* weights = command->add_option("--weights", options->weights, "Parameters under timm's names (safetensors)");
+  auto* weights = command->add_option("--weights", options->weights,
+                                      "Parameters: timm's names (safetensors) or an .npz of big_vision");
   command->add_option("--seed", options->seed, "Random parameters instead")->excludes(weights);
   options->model.add_to(*command);
   command->add_flag("--backward", options->backward, "Also the loss and the gradient of every parameter");

@@ -64,7 +64,7 @@ std::string options_text(const VitConfig& config) {
 }
 
 void info(const std::string& path, bool list) {
-  const io::SafetensorsFile file = io::SafetensorsFile::open(path);
+  const io::WeightsFile file = io::WeightsFile::open(path);
   std::int64_t parameters = 0;
   std::size_t bytes = 0;
   for (const io::TensorInfo& tensor : file.tensors()) {
@@ -102,7 +102,7 @@ void add_info(CLI::App& program) {
   CLI::App* command = program.add_subcommand("info", "Show what a file with weights holds");
   auto path = std::make_shared<std::string>();
   auto list = std::make_shared<bool>(false);
-  command->add_option("file", *path, "A safetensors file")->required();
+  command->add_option("file", *path, "A safetensors file, or an .npz of big_vision")->required();
   command->add_flag("--list", *list, "List every tensor");
   command->callback([path, list] { info(*path, *list); });
 }

@@ -11,7 +11,7 @@ namespace sylvit::io {
 
 namespace {
 
-std::int64_t extent(const SafetensorsFile& file, const std::string& name, std::size_t axis, std::size_t rank) {
+std::int64_t extent(const WeightsFile& file, const std::string& name, std::size_t axis, std::size_t rank) {
   const TensorInfo& info = file.at(name);
   if (info.shape.rank() != rank)
     throw Error(name + " in " + file.name() + " is " + info.shape.text() + ", and must have " + std::to_string(rank) +
@@ -26,7 +26,7 @@ std::int64_t square_root(std::int64_t patches) {
 }
 
 /// Learned positions for this model, from those of another grid if need be.
-std::vector<float> positions_for(const SafetensorsFile& file, const VitConfig& config, bool& interpolated) {
+std::vector<float> positions_for(const WeightsFile& file, const VitConfig& config, bool& interpolated) {
   const std::string name = "pos_embed";
   const Shape expected{1, config.tokens(), config.width};
   const TensorInfo& info = file.at(name);
@@ -50,7 +50,7 @@ std::vector<float> positions_for(const SafetensorsFile& file, const VitConfig& c
 
 }  // namespace
 
-VitConfig guess_config(const SafetensorsFile& file) {
+VitConfig guess_config(const WeightsFile& file) {
   const auto has = [&](const std::string& name) { return file.find(name) != nullptr; };
   if (!has("patch_embed.proj.weight") || !has("blocks.0.attn.qkv.weight") || !has("blocks.0.mlp.fc1.weight"))
     throw Error(file.name() + " holds no Vision Transformer under timm's names",
@@ -62,7 +62,7 @@ VitConfig guess_config(const SafetensorsFile& file) {
   config.mlp = extent(file, "blocks.0.mlp.fc1.weight", 0, 2);
   config.depth = 0;
   while (has("blocks." + std::to_string(config.depth) + ".norm1.weight")) ++config.depth;
-  config.heads = std::max<std::int64_t>(1, config.width / 64);
+  config.heads = file.heads().value_or(std::max<std::int64_t>(1, config.width / 64));
   config.qk_norm = has("blocks.0.attn.q_norm.weight");
   config.gate = has("blocks.0.attn.gate.weight");
   config.head_scale = has("blocks.0.attn.head_scale");
@@ -85,19 +85,23 @@ VitConfig guess_config(const SafetensorsFile& file) {
   return config;
 }
 
-VitConfig adapted_to(VitConfig config, const SafetensorsFile& file) {
+VitConfig adapted_to(VitConfig config, const WeightsFile& file) {
   if (config.pooling != Pooling::token) config.class_token = file.find("cls_token") != nullptr;
   if (config.pooling == Pooling::average) config.norm_after_pooling = file.find("fc_norm.weight") != nullptr;
   return config;
 }
 
-bool load_weights(const SafetensorsFile& file, VitParameters& parameters) {
+bool load_weights(const WeightsFile& file, VitParameters& parameters) {
   const VitConfig& config = parameters.config();
   const std::span<const VitParameter> wanted = parameters.values().parameters();
   for (const TensorInfo& info : file.tensors())
     if (std::ranges::none_of(wanted, [&](const VitParameter& parameter) { return parameter.name == info.name; }))
       throw Error(file.name() + " holds " + info.name + " " + info.shape.text() + ", which this model does not have",
                   "check the model's options, or see 'sylvit info'");
+  // No shape under timm's names would tell.
+  if (file.heads().value_or(config.heads) != config.heads)
+    throw Error(file.name() + " has " + std::to_string(*file.heads()) + " heads, and the model has " +
+                std::to_string(config.heads));
   bool interpolated = false;
   std::vector<std::vector<float>> values;
   for (const VitParameter& parameter : wanted)

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <random>
 
+#include "io/npz_writer.hpp"
 #include "io/safetensors.hpp"
 #include "io/vit_weights.hpp"
 #include "reference/vit.hpp"
@@ -68,6 +69,67 @@ void check_refused(const std::string& arguments, const std::string& output, std:
   CHECK(!std::filesystem::exists(output));
 }
 
+/// The weights of a file, as big_vision would have saved them: [out, in] becomes [in, out], heads get an axis.
+std::string as_npz(const std::string& weights, const VitConfig& config) {
+  const io::SafetensorsFile file = io::SafetensorsFile::open(weights);
+  const std::int64_t w = config.width;
+  const std::int64_t h = config.heads;
+  std::vector<std::pair<std::string, std::string>> members;
+  const auto add = [&](const std::string& name, const std::vector<std::int64_t>& shape,
+                       const std::vector<float>& values) {
+    members.emplace_back("params/" + name, test::npy_f32(shape, values));
+  };
+  const auto same = [&](const std::string& name, const std::string& from, const std::vector<std::int64_t>& shape) {
+    add(name, shape, file.read_f32(from, Shape(shape)));
+  };
+  /// So many rows of a weight, transposed, and of its bias.
+  const auto linear = [&](const std::string& name, const std::string& from, std::int64_t first, std::int64_t out,
+                          const std::vector<std::int64_t>& kernel, const std::vector<std::int64_t>& bias) {
+    const std::vector<float> values = file.read_f32(from + ".weight");
+    const std::vector<float> biases = file.read_f32(from + ".bias");
+    const std::int64_t in = file.at(from + ".weight").shape[1];
+    std::vector<float> transposed;
+    for (std::int64_t i = 0; i < in; ++i)
+      for (std::int64_t o = first; o < first + out; ++o)
+        transposed.push_back(values[static_cast<std::size_t>(o * in + i)]);
+    add(name + "/kernel", kernel, transposed);
+    add(name + "/bias", bias, {biases.begin() + first, biases.begin() + first + out});
+  };
+  const auto norm = [&](const std::string& name, const std::string& from) {
+    same(name + "/scale", from + ".weight", {w});
+    same(name + "/bias", from + ".bias", {w});
+  };
+  same("cls", "cls_token", {1, 1, w});
+  same("pos_embedding", "pos_embed", {1, config.tokens(), w});
+  const std::vector<float> patches = file.read_f32("patch_embed.proj.weight");
+  std::vector<float> kernel;
+  for (std::int64_t position = 0; position < config.patch * config.patch; ++position)
+    for (std::int64_t channel = 0; channel < 3; ++channel)
+      for (std::int64_t out = 0; out < w; ++out)
+        kernel.push_back(
+            patches[static_cast<std::size_t>((out * 3 + channel) * config.patch * config.patch + position)]);
+  add("embedding/kernel", {config.patch, config.patch, 3, w}, kernel);
+  same("embedding/bias", "patch_embed.proj.bias", {w});
+  for (std::int64_t block = 0; block < config.depth; ++block) {
+    const std::string name = "Transformer/encoderblock_" + std::to_string(block) + "/";
+    const std::string from = "blocks." + std::to_string(block) + ".";
+    const std::string attention = name + "MultiHeadDotProductAttention_0/";
+    norm(name + "LayerNorm_0", from + "norm1");
+    norm(name + "LayerNorm_1", from + "norm2");
+    std::int64_t first = 0;
+    for (const char* part : {"query", "key", "value"}) {
+      linear(attention + part, from + "attn.qkv", first, w, {w, h, w / h}, {h, w / h});
+      first += w;
+    }
+    linear(attention + "out", from + "attn.proj", 0, w, {h, w / h, w}, {w});
+    linear(name + "MlpBlock_0/Dense_0", from + "mlp.fc1", 0, config.mlp, {w, config.mlp}, {config.mlp});
+    linear(name + "MlpBlock_0/Dense_1", from + "mlp.fc2", 0, w, {config.mlp, w}, {w});
+  }
+  norm("Transformer/encoder_norm", "norm");
+  linear("head", "head", 0, config.classes, {w, config.classes}, {config.classes});
+  return test::npz_of(members, true);
+}
+
 }  // namespace
 
 TEST_SUITE("cli/vit") {
@@ -130,6 +192,38 @@ TEST_SUITE("cli/vit") {
     const auto run = run_sylvit("run vit " + tiny + rest);
     CHECK(run.exit_code == 0);
     CHECK(run.errors.find("interpolated to 3 x 3") != std::string::npos);
+  }
+
+  TEST_CASE("the same weights as an .npz of big_vision give the same logits") {
+    const TemporaryDirectory directory;
+    const std::string weights = directory.path() / "w.safetensors";
+    const std::string npz = directory.path() / "w.npz";
+    const std::string out = directory.path() / "out.safetensors";
+    const std::string out_npz = directory.path() / "out-npz.safetensors";
+    const std::string in = write_input(directory, 8, {0, 1, 2});
+    REQUIRE(run_sylvit("init " + tiny + " --image-size 8 --seed 5 --output " + weights).exit_code == 0);
+    std::ofstream(npz, std::ios::binary) << as_npz(weights, tiny_config());
+    const auto info = run_sylvit("info " + npz + " --list");
+    CHECK(info.output.find("width 48, depth 2, MLP 96, patch 4 (guessed), 5 classes, images of 8 x 8") !=
+          std::string::npos);
+    CHECK(info.output == run_sylvit("info " + weights + " --list").output);
+    CHECK(io::guess_config(io::WeightsFile::open(npz)).heads == 3);
+
+    REQUIRE(run_sylvit("run vit " + tiny + " --weights " + weights + " --input " + in + " --output " + out).exit_code ==
+            0);
+    const auto run = run_sylvit("run vit " + tiny + " --weights " + npz + " --input " + in + " --output " + out_npz);
+    CAPTURE(run.errors);
+    REQUIRE(run.exit_code == 0);
+    CHECK(io::SafetensorsFile::open(out_npz).read_f32("logits", Shape{3, 5}) ==
+          io::SafetensorsFile::open(out).read_f32("logits", Shape{3, 5}));
+
+    const std::string none = directory.path() / "none.safetensors";
+    const std::string two_heads = "--width 48 --depth 2 --heads 2 --mlp 96 --patch 4 --classes 5";
+    check_refused("run vit " + two_heads + " --weights " + npz + " --input " + in + " --output " + none, none,
+                  {"w.npz", "3 heads", "2"});
+    std::filesystem::resize_file(npz, 1000);
+    check_refused("run vit " + tiny + " --weights " + npz + " --input " + in + " --output " + none, none,
+                  {"w.npz", "1000 bytes", "zip"});
   }
 
   TEST_CASE("bad images and labels get one sentence") {
