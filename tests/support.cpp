@@ -38,14 +38,17 @@ Setting::Setting(const char* name, const std::string& value) : name_(name) {
 
 Setting::~Setting() { old_.empty() ? unsetenv(name_) : setenv(name_, old_.c_str(), 1); }
 
-namespace {
-
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
+  REQUIRE_MESSAGE(file.good(), "cannot open " << path.string());
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-}  // namespace
+std::filesystem::path image_directory() {
+  const char* directory = std::getenv("SYLVIT_IMAGES");
+  REQUIRE_MESSAGE(directory != nullptr, "SYLVIT_IMAGES must name tests/io/data (ctest sets it)");
+  return directory;
+}
 
 CommandResult run_sylvit(const std::string& arguments, const std::string& environment) {
   const char* program = std::getenv("SYLVIT_PROGRAM");

@@ -41,6 +41,12 @@ class Setting {
   std::string old_;
 };
 
+/// A file's bytes; fails the test when there is none.
+std::string read_file(const std::filesystem::path& path);
+
+/// The directory of image files that make_images.py wrote (ctest names it).
+std::filesystem::path image_directory();
+
 struct CommandResult {
   int exit_code;       ///< -1 when a signal ended it
   std::string output;  ///< standard output
