@@ -8,9 +8,8 @@
 #include "cli/commands.hpp"
 #include "cli/device_tensors.hpp"
 #include "cli/results.hpp"
-#include "cli/vit_options.hpp"
+#include "cli/vit_model.hpp"
 #include "io/safetensors.hpp"
-#include "io/vit_weights.hpp"
 #include "nn/loss.hpp"
 
 namespace sylvit::cli {
@@ -21,8 +20,7 @@ struct Options {
   VitModelOptions model;
   std::string input;
   std::string output;
-  std::string weights;
-  std::optional<std::uint64_t> seed;
+  VitWeightOptions source;
   std::string dtype = "f32";
   std::string device;
   bool backward = false;
@@ -40,13 +38,7 @@ Shape image_shape(const io::SafetensorsFile& file) {
   return shape;
 }
 
-VitConfig config_for(const Options& options, const Shape& images, const io::WeightsFile* weights) {
-  VitConfig config = options.model.config();
-  if (weights != nullptr) {
-    config = io::adapted_to(config, *weights);
-    if (!options.model.classes && weights->find("head.weight") != nullptr)
-      config.classes = weights->at("head.weight").shape.rank() == 2 ? weights->at("head.weight").shape[0] : 0;
-  }
+VitConfig config_for(const Options& options, const Shape& images, VitConfig config) {
   if (options.model.image_size && (images[2] != config.image_height || images[3] != config.image_width))
     throw Error(
         fmt::format("the images are {} x {}, and --image-size is {}", images[2], images[3], *options.model.image_size));
@@ -68,24 +60,15 @@ void run(const Options& options) {
   const DType dtype = parse_dtype(options.dtype);
   const io::SafetensorsFile input = io::SafetensorsFile::open(options.input);
   const Shape shape = image_shape(input);
-  std::optional<io::WeightsFile> weights;
-  if (!options.weights.empty()) weights = io::WeightsFile::open(options.weights);
-  if (!weights && !options.seed) throw Error("a model needs --weights or --seed");
-  const VitConfig config = config_for(options, shape, weights ? &*weights : nullptr);
+  const VitModel source(options.model, options.source);
+  const VitConfig config = config_for(options, shape, source.config());
   const std::int64_t count = shape[0];
   const std::vector<std::int64_t> labels =
       options.backward ? read_labels(input, count, config.classes) : std::vector<std::int64_t>();
   const std::vector<float> pixels = input.read_f32("images");
 
   const Device device = Device::open(options.device);
-  VitParameters parameters(device, config, dtype);
-  if (weights) {
-    if (io::load_weights(*weights, parameters))
-      fmt::print(stderr, "sylvit: warning: the positions of {} were interpolated to {} x {} patches\n", options.weights,
-                 config.grid_height(), config.grid_width());
-  } else {
-    parameters.initialise(*options.seed);
-  }
+  const VitParameters parameters = source.parameters(device, config, dtype);
   const std::int64_t batch = options.backward ? count : std::min(count, most_images);
   Vit model(device, config,
             {.dtype = dtype,
@@ -129,9 +112,7 @@ void add_run_vit(CLI::App& program) {
   command->add_option("--input", options->input, "Holds images [B,C,H,W], and for --backward labels [B]")->required();
   command->add_option("--output", options->output, "Gets logits, and with --backward loss and grad.<parameter>")
       ->required();
-  auto* weights = command->add_option("--weights", options->weights,
-                                      "Parameters: timm's names (safetensors) or an .npz of big_vision");
-  command->add_option("--seed", options->seed, "Random parameters instead")->excludes(weights);
+  options->source.add_to(*command);
   options->model.add_to(*command);
   command->add_flag("--backward", options->backward, "Also the loss and the gradient of every parameter");
   command->add_flag("--recompute", options->recompute, "Backward with less memory: compute activations again");

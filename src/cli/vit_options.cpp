@@ -21,7 +21,8 @@ void VitModelOptions::add_to(CLI::App& command) {
   command.add_flag("--gelu-tanh", gelu_tanh, "The MLPs' GELU in its tanh form");
   command.add_option("--epsilon", epsilon, "Of the layer norms (default: 1e-6)");
   command.add_option("--classes", classes, "Outputs of the head (default: 1000, or what the weights have)");
-  command.add_option("--image-size", image_size, "Height and width in pixels (default: 224, or that of the images)");
+  command.add_option("--image-size", image_size,
+                     "Height and width in pixels (default: 224, or what images or weights have)");
   command.add_option("--width", width, "Instead of the model's own; so are the following");
   command.add_option("--depth", depth, "Number of blocks");
   command.add_option("--heads", heads, "Number of heads");

@@ -183,12 +183,18 @@ TEST_SUITE("cli/vit") {
     REQUIRE(run_sylvit("init " + tiny + " --image-size 8 --output " + weights).exit_code == 0);
     const std::string rest = " --weights " + weights + " --input " + in + " --output " + out;
     check_refused("run vit " + tiny + " --gate" + rest, out, {"blocks.0.attn.gate.weight"});
-    const std::string other = "--width 48 --heads 3 --patch 4 --classes 5 ";
+    const std::string other = "--width 48 --heads 3 --patch 4 ";
     check_refused("run vit " + other + "--depth 2 --mlp 80" + rest, out,
                   {"blocks.0.mlp.fc1.weight", "[96, 48]", "[80, 48]"});
     check_refused("run vit " + other + "--depth 1 --mlp 96" + rest, out, {"blocks.1."});
     check_refused("run vit " + tiny + " --image-size 16" + rest, out, {"12 x 12", "16"});
+    check_refused("run vit " + tiny + " --channels 1" + rest, out, {"3 channels", "takes 1"});
+    check_refused("run vit " + other + "--depth 2 --mlp 96 --classes 7" + rest, out,
+                  {"head.weight", "[5, 48]", "[7, 48]"});
+    check_refused("run vit " + tiny + " --weights " + in + " --input " + in + " --output " + out, out,
+                  {"in12.safetensors", "no Vision Transformer"});
     check_refused("run vit --model S/61" + rest, out, {"S/61", "known models"});
+    check_refused("run vit --model vit_smal_patch16_224" + rest, out, {"did you mean vit_small_patch16_224?"});
     const auto run = run_sylvit("run vit " + tiny + rest);
     CHECK(run.exit_code == 0);
     CHECK(run.errors.find("interpolated to 3 x 3") != std::string::npos);
@@ -234,6 +240,10 @@ TEST_SUITE("cli/vit") {
     check_refused(start + write_input(directory, 8, {0, 1}) + " --backward", out, {"labels", "[2]", "[3]"});
     check_refused(start + write_input(directory, 2, {0, 1, 2}), out, {"2 x 2", "patch"});
     check_refused(start + write_input(directory, 10, {0, 1, 2}), out, {"10 x 10", "whole patches"});
+    check_refused(start + write_input(directory, 8, {0, -1, 1}) + " --backward", out, {"image 1", "-1"});
+    const std::string none = directory.path() / "none.safetensors";
+    io::write_safetensors(none, std::vector<io::OutputTensor>{{"images", DType::f32, Shape{0, 3, 8, 8}, {}}});
+    check_refused(start + none, out, {"none.safetensors", "[0, 3, 8, 8]", "no image"});
     check_refused(start + "/nonexistent.safetensors", out, {"nonexistent"});
     check_refused("run vit " + tiny + " --output " + out + " --input " + write_input(directory, 8, {0, 1, 2}), out,
                   {"--weights", "--seed"});

@@ -1,0 +1,43 @@
+#include "cli/vit_model.hpp"
+
+#include <sylvit/error.hpp>
+
+#include <fmt/core.h>
+
+#include "io/vit_weights.hpp"
+
+namespace sylvit::cli {
+
+void VitWeightOptions::add_to(CLI::App& command) {
+  auto* file = command.add_option("--weights", weights, "Parameters under timm's names (safetensors)");
+  command.add_option("--seed", seed, "Random parameters instead")->excludes(file);
+}
+
+VitModel::VitModel(const VitModelOptions& model, const VitWeightOptions& source)
+    : seed_(source.seed.value_or(0)), config_(model.config()) {
+  if (source.weights.empty()) {
+    if (!source.seed) throw Error("a model needs --weights or --seed");
+    return;
+  }
+  file_ = io::SafetensorsFile::open(source.weights);
+  config_ = io::adapted_to(config_, *file_);
+  const VitConfig guess = io::guess_config(*file_);
+  if (!model.classes) config_.classes = guess.classes;
+  if (!model.image_size && file_->find("pos_embed") != nullptr && guess.patch > 0) {
+    // As many patches as the file has positions; patches of another size are an error of their own.
+    config_.image_height = guess.grid_height() * config_.patch;
+    config_.image_width = guess.grid_width() * config_.patch;
+  }
+}
+
+VitParameters VitModel::parameters(const Device& device, const VitConfig& config, DType dtype) const {
+  VitParameters parameters(device, config, dtype);
+  if (!file_)
+    parameters.initialise(seed_);
+  else if (io::load_weights(*file_, parameters))
+    fmt::print(stderr, "sylvit: warning: the positions of {} were interpolated to {} x {} patches\n", file_->name(),
+               config.grid_height(), config.grid_width());
+  return parameters;
+}
+
+}  // namespace sylvit::cli

@@ -1,0 +1,35 @@
+// The model that a command computes with: its configuration and parameters, from a file of weights or from a seed.
+#pragma once
+
+#include <sylvit/vit.hpp>
+
+#include "cli/vit_options.hpp"
+#include "io/safetensors.hpp"
+
+namespace sylvit::cli {
+
+struct VitWeightOptions {
+  std::string weights;
+  std::optional<std::uint64_t> seed;
+
+  void add_to(CLI::App& command);
+};
+
+class VitModel {
+ public:
+  /// Opens the file. Throws Error when there is neither file nor seed.
+  VitModel(const VitModelOptions& model, const VitWeightOptions& source);
+
+  /// What the options say, and what they leave to the file: class token, classes, the images' size. Not checked yet.
+  const VitConfig& config() const noexcept { return config_; }
+
+  /// On the device, filled. Warns on standard error when positions had to be interpolated. Waits.
+  VitParameters parameters(const Device& device, const VitConfig& config, DType dtype) const;
+
+ private:
+  std::uint64_t seed_;
+  std::optional<io::SafetensorsFile> file_;
+  VitConfig config_;
+};
+
+}  // namespace sylvit::cli
