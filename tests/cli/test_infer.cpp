@@ -1,0 +1,240 @@
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/progress.hpp"
+#include "io/image_transform.hpp"
+#include "io/safetensors.hpp"
+#include "support.hpp"
+
+using namespace sylvit;
+using sylvit::test::image_directory;
+using sylvit::test::read_file;
+using sylvit::test::run_sylvit;
+using sylvit::test::TemporaryDirectory;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+const std::string sizes = " --width 32 --depth 1 --heads 2 --mlp 64 --patch 8 --classes 5";
+const std::string tiny = sizes + " --image-size 16 --seed 3";
+
+std::string image(const std::string& name) { return ' ' + (image_directory() / name).string(); }
+
+std::string write_text(const TemporaryDirectory& directory, const std::string& name, const std::string& text) {
+  const fs::path path = directory.path() / name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+/// The document's images; the exit code must be this.
+Json classified(const std::string& arguments, int exit_code = 0) {
+  const auto result = run_sylvit("infer --json" + arguments);
+  CAPTURE(arguments);
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == exit_code);
+  const Json document = Json::parse(result.output, nullptr, false);
+  REQUIRE(document.is_object());
+  CHECK(document["model"] == "S/16");
+  CHECK(document["device"].is_string());
+  return document["images"];
+}
+
+void check_fails(const std::string& arguments, int exit_code, std::initializer_list<std::string> parts) {
+  const auto result = run_sylvit("infer" + arguments);
+  CAPTURE(arguments);
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == exit_code);
+  CHECK(result.output.empty());
+  for (const std::string& part : parts) CHECK(result.errors.find(part) != std::string::npos);
+}
+
+/// Logits by class, of an answer that has all of them.
+std::vector<double> logits_of(const Json& answer) {
+  std::vector<double> logits(answer["top"].size());
+  for (const Json& one : answer["top"]) logits.at(one["class"].get<std::size_t>()) = one["logit"].get<double>();
+  return logits;
+}
+
+void check_near(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 1e-5);
+}
+
+}  // namespace
+
+TEST_SUITE("cli/infer") {
+  TEST_CASE("logits are those of run vit over the transformed images, probabilities their softmax") {
+    const TemporaryDirectory directory;
+    std::vector<float> pixels(2 * 3 * 16 * 16);
+    const io::ImageTransform transform{.size = 16, .crop_pct = 0.8, .mean = {0.4F, 0.5F, 0.6F}};
+    const std::size_t half = pixels.size() / 2;
+    const std::span<float> both(pixels);
+    io::transform_image(io::read_image(image_directory() / "baseline.jpg"), transform, both.first(half));
+    io::transform_image(io::read_image(image_directory() / "rgba8.png"), transform, both.subspan(half));
+    const std::string in = directory.path() / "in.safetensors";
+    const std::string out = directory.path() / "out.safetensors";
+    const std::vector<io::OutputTensor> tensors{
+        {"images", DType::f32, Shape{2, 3, 16, 16}, std::as_bytes(std::span(pixels))}};
+    io::write_safetensors(in, tensors);
+    REQUIRE(run_sylvit("run vit" + tiny + " --input " + in + " --output " + out).exit_code == 0);
+    const std::vector<float> expected = io::SafetensorsFile::open(out).read_f32("logits", Shape{2, 5});
+
+    const Json images =
+        classified(tiny + " --crop-pct 0.8 --mean 0.4,0.5,0.6" + image("baseline.jpg") + image("rgba8.png"));
+    REQUIRE(images.size() == 2);
+    CHECK(images[0]["path"] == (image_directory() / "baseline.jpg").string());
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::vector<double> logits = logits_of(images[i]);
+      check_near(logits, {expected.begin() + static_cast<std::ptrdiff_t>(i * 5),
+                          expected.begin() + static_cast<std::ptrdiff_t>(i * 5 + 5)});
+      double sum = 0;
+      for (const double logit : logits) sum += std::exp(logit);
+      double last = 1;
+      for (const Json& one : images[i]["top"]) {
+        const double probability = one["probability"];
+        CHECK(probability == doctest::Approx(std::exp(one["logit"].get<double>()) / sum).epsilon(1e-9));
+        CHECK(probability <= last);
+        CHECK(!one.contains("label"));
+        last = probability;
+      }
+    }
+    CHECK(classified(tiny + " --top 2" + image("grey.jpg"))[0]["top"].size() == 2);
+  }
+
+  TEST_CASE("the size of the images comes from the weights unless it is given") {
+    const TemporaryDirectory directory;
+    const std::string weights = directory.path() / "w.safetensors";
+    REQUIRE(run_sylvit("init" + sizes + " --image-size 24 --seed 3 --output " + weights).exit_code == 0);
+    const std::string rest = sizes + " --weights " + weights + image("cmyk.jpg");
+    const std::vector<double> logits = logits_of(classified(rest)[0]);
+    check_near(logits, logits_of(classified(rest + " --image-size 24")[0]));
+    check_near(logits, logits_of(classified(sizes + " --seed 3 --image-size 24" + image("cmyk.jpg"))[0]));
+    const auto other = run_sylvit("infer" + rest + " --image-size 16");
+    CHECK(other.exit_code == 0);
+    CHECK(other.errors.find("interpolated to 2 x 2") != std::string::npos);
+    CHECK(run_sylvit("infer" + rest).errors.empty());
+  }
+
+  TEST_CASE("labels, and a subset of the classes") {
+    const TemporaryDirectory directory;
+    const std::string labels = write_text(directory, "labels", "cat\ndog\r\nred fox\n4\ncat\n");
+    const std::string start = tiny + image("rgb8.png") + " --labels " + labels;
+    const std::vector<double> all = logits_of(classified(start)[0]);
+    const Json top =
+        classified(start + " --classes-subset " + write_text(directory, "subset", "red fox\n\n1\n4\n"))[0]["top"];
+    REQUIRE(top.size() == 3);
+    double sum = 0;
+    std::vector<int> seen;
+    for (const Json& one : top) {
+      sum += one["probability"].get<double>();
+      const int number = one["class"];
+      seen.push_back(number);
+      CHECK(one["label"] == std::vector<std::string>{"cat", "dog", "red fox", "4", "cat"}.at(one["class"]));
+      CHECK(one["logit"].get<double>() == doctest::Approx(all.at(one["class"])).epsilon(1e-6));
+    }
+    CHECK(sum == doctest::Approx(1));
+    std::ranges::sort(seen);
+    // "4" is the label of class 3, and a label goes before a number.
+    CHECK(seen == std::vector<int>{1, 2, 3});
+
+    const auto text = run_sylvit("infer" + start + " --top 5");
+    CHECK(text.exit_code == 0);
+    CHECK(text.output.find(image("rgb8.png").substr(1) + "\n") == 0);
+    CHECK(text.output.find("2  red fox\n") != std::string::npos);
+    CHECK(std::ranges::count(text.output, '\n') == 6);
+  }
+
+  TEST_CASE("wrong labels and subsets get a sentence with file, line and numbers") {
+    const TemporaryDirectory directory;
+    const std::string start = tiny + image("rgb8.png");
+    check_fails(start + " --labels " + write_text(directory, "three", "a\nb\nc\n"), 1,
+                {"three has 3 labels", "5 classes"});
+    check_fails(start + " --labels /nonexistent", 1, {"/nonexistent", "No such file"});
+    const auto refused = [&](const std::string& subset, const std::string& part, const std::string& more = "") {
+      check_fails(start + more + " --classes-subset " + write_text(directory, "subset", subset), 1, {"subset", part});
+    };
+    refused("1\n2\n1\n", "line 3");
+    refused("1\n5\n", "line 2");
+    refused("1\n5\n", "0 to 4");
+    refused("-1\n", "0 to 4");
+    refused("99999999999999999999\n", "0 to 4");
+    refused("0\ncat\n", "line 2");
+    refused("1 2\n", "no class number");
+    refused("\n\n", "names no class");
+    const std::string labels = " --labels " + write_text(directory, "labels", "cat\ndog\nfox\nowl\ncat\n");
+    refused("0\ncow\n", "neither a label nor a class number", labels);
+    refused("dog\n1\n", "line 2", labels);
+    refused("cat\n", "classes 0 and 4", labels);
+  }
+
+  TEST_CASE("what cannot be read is named, the rest goes on, the exit code is 1") {
+    const TemporaryDirectory directory;
+    const std::string cut = write_text(directory, "cut.png", read_file(image_directory() / "rgb8.png").substr(0, 200));
+    const std::string list = image("baseline.jpg") + " " + cut + image("rgba8.png") + " /nonexistent.jpg" +
+                             image("grey8.png") + image("palette8.png");
+    const Json alone = classified(tiny + image("palette8.png"));
+    for (const char* batch : {"1", "2", "4", "32"}) {
+      CAPTURE(batch);
+      const Json images = classified(tiny + " --batch " + batch + list, 1);
+      REQUIRE(images.size() == 6);
+      CHECK(images[1]["path"] == cut);
+      CHECK(images[1]["error"].get<std::string>().find("cut.png is corrupt") != std::string::npos);
+      CHECK(!images[1].contains("top"));
+      CHECK(images[3]["error"].get<std::string>().find("/nonexistent.jpg: No such file") != std::string::npos);
+      for (const std::size_t good : {0U, 2U, 4U, 5U}) CHECK(images[good]["top"].size() == 5);
+      check_near(logits_of(images[5]), logits_of(alone[0]));
+    }
+    const auto text = run_sylvit("infer" + tiny + list);
+    CHECK(text.exit_code == 1);
+    CHECK(text.errors.find("cut.png is corrupt") != std::string::npos);
+    CHECK(text.errors.find("/nonexistent.jpg") != std::string::npos);
+    CHECK(text.errors.find("2 of 6 images") != std::string::npos);
+    CHECK(std::ranges::count(text.output, '%') == 20);
+    check_fails(tiny + " " + cut + " /nonexistent.jpg", 1, {"2 of 2 images"});
+  }
+
+  TEST_CASE("a directory stands for its images, in order") {
+    const TemporaryDirectory directory;
+    for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+             {"rgb8.png", "b.PNG"}, {"grey.jpg", "a.jpeg"}, {"cmyk.jpg", "c.jpg"}, {"grey.jpg.rgb", "d.rgb"}})
+      fs::copy_file(image_directory() / from, directory.path() / to);
+    fs::create_directories(directory.path() / "inner.png");
+    const std::string path = directory.path();
+    const Json images = classified(tiny + image("turned.jpg") + " " + path);
+    REQUIRE(images.size() == 4);
+    CHECK(images[1]["path"] == path + "/a.jpeg");
+    CHECK(images[2]["path"] == path + "/b.PNG");
+    CHECK(images[3]["path"] == path + "/c.jpg");
+    const Json empty = classified(tiny + image("turned.jpg") + " " + path + "/inner.png", 1);
+    CHECK(empty[0]["top"].size() == 5);
+    CHECK(empty[1]["error"].get<std::string>().find("inner.png has no file") != std::string::npos);
+  }
+
+  TEST_CASE("a wrong command line is 2, a model that cannot be is 1") {
+    check_fails("", 2, {"images is required"});
+    const std::string one = image("grey.jpg");
+    for (const char* wrong : {" --top 0", " --batch -1", " --crop-pct 1.5", " --crop-pct 0", " --std 1,0,1",
+                              " --mean 0.5,0.5", " --weights w.safetensors"})
+      check_fails(tiny + one + wrong, 2, {"--"});
+    check_fails(sizes + one, 1, {"--weights or --seed"});
+    check_fails(tiny + one + " --channels 1", 1, {"1 channels", "3"});
+    check_fails(one + " --model S/61 --seed 1", 1, {"S/61", "known models"});
+    CHECK(run_sylvit("infer --help").output.find("exit code is 1") != std::string::npos);
+  }
+
+  TEST_CASE("progress says count, rate, time left and a note, within the terminal's width") {
+    using cli::progress_line;
+    CHECK(progress_line("images", 50, 200, 10, "", 200) == "[=====               ] 50/200 images, 5.0/s, 0:30 left");
+    CHECK(progress_line("runs", 7, 7, 7, "best 3 ms", 200) == "[====================] 7/7 runs, 1.0/s, best 3 ms");
+    CHECK(progress_line("images", 0, 9, 1, "", 200) == "[                    ] 0/9 images");
+    CHECK(progress_line("images", 1, 7201, 1, "", 200).find("2:00:00 left") != std::string::npos);
+    CHECK(progress_line("images", 50, 200, 10, "", 12).size() == 12);
+    // Standard error is no terminal here.
+    std::string many;
+    for (int i = 0; i < 40; ++i) many += image("grey.jpg");
+    CHECK(run_sylvit("infer --batch 1" + tiny + many).errors.empty());
+  }
+}
