@@ -66,6 +66,7 @@ std::vector<std::int64_t> read_subset(const std::string& path, std::int64_t clas
   }
   if (line_of.empty()) throw Error(path + " names no class");
   std::vector<std::int64_t> subset;
+  subset.reserve(line_of.size());
   for (const auto& [number, line] : line_of) subset.push_back(number);
   return subset;
 }

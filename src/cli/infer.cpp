@@ -8,6 +8,7 @@
 #include <future>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <unistd.h>
 
 #include "cli/classes.hpp"
 #include "cli/commands.hpp"
@@ -158,6 +159,7 @@ void infer(const Options& options) {
     return std::async(std::launch::async, [some, &transform] { return read_batch(some, transform); });
   };
   Progress progress("images", sources.size());
+  const bool answers_on_terminal = !options.json && isatty(STDOUT_FILENO) == 1;
   std::size_t failed = 0;
   std::future<ImageBatch> reading = start_reading(0);
   for (std::size_t first = 0; first < sources.size(); first += batch) {
@@ -165,7 +167,6 @@ void infer(const Options& options) {
     if (first + batch < sources.size()) reading = start_reading(first + batch);
     const std::vector<float> logits = classifier.logits(images.pixels);
     std::span<const float> rest(logits);
-    progress.clear();
     for (std::size_t i = 0; i < images.errors.size(); ++i) {
       const std::string& path = sources[first + i].path;
       Answer answer{images.errors[i], {}};
@@ -179,6 +180,7 @@ void infer(const Options& options) {
         rest = rest.subspan(static_cast<std::size_t>(config.classes));
       }
       if (answer.error) ++failed;
+      if (answer.error || answers_on_terminal) progress.clear();
       report.add(path, answer);
     }
     progress.advance(images.errors.size());

@@ -51,7 +51,7 @@ VitConfig config_for(const Options& options, const Shape& images, VitConfig conf
 }
 
 std::vector<std::int64_t> read_labels(const io::SafetensorsFile& file, std::int64_t images, std::int64_t classes) {
-  const std::vector<std::int64_t> labels = file.read_i64("labels", Shape{images});
+  std::vector<std::int64_t> labels = file.read_i64("labels", Shape{images});
   nn::check_labels(labels, classes);
   return labels;
 }

@@ -9,7 +9,7 @@
 namespace sylvit::cli {
 
 void VitWeightOptions::add_to(CLI::App& command) {
-  auto* file = command.add_option("--weights", weights, "Parameters under timm's names (safetensors)");
+  auto* file = command.add_option("--weights", weights, "Parameters: timm's names (safetensors) or an .npz of big_vision");
   command.add_option("--seed", seed, "Random parameters instead")->excludes(file);
 }
 
@@ -19,7 +19,7 @@ VitModel::VitModel(const VitModelOptions& model, const VitWeightOptions& source)
     if (!source.seed) throw Error("a model needs --weights or --seed");
     return;
   }
-  file_ = io::SafetensorsFile::open(source.weights);
+  file_ = io::WeightsFile::open(source.weights);
   config_ = io::adapted_to(config_, *file_);
   const VitConfig guess = io::guess_config(*file_);
   if (!model.classes) config_.classes = guess.classes;

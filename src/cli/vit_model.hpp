@@ -4,7 +4,7 @@
 #include <sylvit/vit.hpp>
 
 #include "cli/vit_options.hpp"
-#include "io/safetensors.hpp"
+#include "io/weights_file.hpp"
 
 namespace sylvit::cli {
 
@@ -28,7 +28,7 @@ class VitModel {
 
  private:
   std::uint64_t seed_;
-  std::optional<io::SafetensorsFile> file_;
+  std::optional<io::WeightsFile> file_;
   VitConfig config_;
 };
 

@@ -27,8 +27,8 @@ std::vector<Taps> bicubic_taps(std::int64_t from, std::int64_t to, std::int64_t 
   std::vector<Taps> all;
   for (std::int64_t i = begin; i < begin + count; ++i) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
-    const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(centre - support + 0.5));
-    const auto end = std::min(from, static_cast<std::int64_t>(centre + support + 0.5));
+    const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(centre - support + 0.5)));
+    const auto end = std::min(from, static_cast<std::int64_t>(std::floor(centre + support + 0.5)));
     Taps taps{first, {}};
     double sum = 0;
     for (std::int64_t j = first; j < end; ++j) {

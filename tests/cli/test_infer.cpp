@@ -104,7 +104,7 @@ TEST_SUITE("cli/infer") {
     CHECK(classified(tiny + " --top 2" + image("grey.jpg"))[0]["top"].size() == 2);
   }
 
-  TEST_CASE("the size of the images comes from the weights unless it is given") {
+  TEST_CASE("image size and number of classes come from the weights unless they are given") {
     const TemporaryDirectory directory;
     const std::string weights = directory.path() / "w.safetensors";
     REQUIRE(run_sylvit("init" + sizes + " --image-size 24 --seed 3 --output " + weights).exit_code == 0);
@@ -112,6 +112,8 @@ TEST_SUITE("cli/infer") {
     const std::vector<double> logits = logits_of(classified(rest)[0]);
     check_near(logits, logits_of(classified(rest + " --image-size 24")[0]));
     check_near(logits, logits_of(classified(sizes + " --seed 3 --image-size 24" + image("cmyk.jpg"))[0]));
+    const std::string untold = sizes.substr(0, sizes.find(" --classes"));
+    check_near(logits, logits_of(classified(untold + " --weights " + weights + image("cmyk.jpg"))[0]));
     const auto other = run_sylvit("infer" + rest + " --image-size 16");
     CHECK(other.exit_code == 0);
     CHECK(other.errors.find("interpolated to 2 x 2") != std::string::npos);
