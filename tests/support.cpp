@@ -44,11 +44,7 @@ std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-std::filesystem::path image_directory() {
-  const char* directory = std::getenv("SYLVIT_IMAGES");
-  REQUIRE_MESSAGE(directory != nullptr, "SYLVIT_IMAGES must name tests/io/data (ctest sets it)");
-  return directory;
-}
+std::filesystem::path image_directory() { return std::filesystem::path(SYLVIT_TEST_FOLDER) / "io" / "data"; }
 
 CommandResult run_sylvit(const std::string& arguments, const std::string& environment) {
   const char* program = std::getenv("SYLVIT_PROGRAM");

@@ -44,7 +44,7 @@ class Setting {
 /// A file's bytes; fails the test when there is none.
 std::string read_file(const std::filesystem::path& path);
 
-/// The directory of image files that make_images.py wrote (ctest names it).
+/// The directory of image files that make_images.py wrote.
 std::filesystem::path image_directory();
 
 struct CommandResult {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sylvit {
@@ -34,9 +35,10 @@ struct Gemm {
   float alpha = 1.0F;
   float beta = 0.0F;  ///< 0: what C holds is not read
   Epilogue epilogue = Epilogue::none;
-  TensorView bias = {};      ///< [n], f32
-  TensorView residual = {};  ///< C's shape and type; may be C itself
-  TensorView kept = {};      ///< C's shape and type
+  TensorView bias = {};            ///< [n], f32
+  TensorView residual = {};        ///< C's shape and type; may be C itself
+  TensorView kept = {};            ///< C's shape and type
+  std::string_view provider = {};  ///< one of gemm_providers(); empty: the first of them
 };
 
 /// Bytes of scratch memory on the device that gemm() needs for these operands; may be 0.
@@ -48,8 +50,8 @@ sycl::event gemm(const Device& device, const Gemm& gemm, void* workspace, std::s
 /// Builds the kernels that this product needs; without it they are built at its first use.
 void gemm_prepare(const Device& device, const Gemm& gemm);
 
-/// The providers that can serve this product: "onemkl", "onemath", "blas", "builtin". gemm() uses the first, which is
-/// the one that the variable SYLVIT_GEMM names, if it is set.
+/// The providers that can serve this product: "onemkl", "onemath", "blas", "builtin". gemm() uses the first: the one
+/// that the variable SYLVIT_GEMM names, if it is set, else the one that the device's tuning table prefers.
 std::vector<std::string> gemm_providers(const Device& device, const Gemm& gemm);
 
 }  // namespace sylvit

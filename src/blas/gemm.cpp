@@ -139,29 +139,30 @@ std::vector<Provider> vendors_for(const Device& device, const Product& product) 
 }
 
 /// Empty: the builtin one.
-std::optional<Provider> choose(const Device& device, const Product& product) {
+std::optional<Provider> choose(const Device& device, const Product& product, std::string_view asked) {
   if (product.trivial()) return {};
   const std::vector<Provider> vendors = vendors_for(device, product);
-  const auto named = [&](std::string_view name) {
+  const auto find = [&](std::string_view name) {
     return std::ranges::find_if(vendors, [&](const Provider& provider) { return name == provider.name; });
   };
-  if (const char* forced = std::getenv("SYLVIT_GEMM"); forced != nullptr && *forced != '\0') {
-    const std::string name = forced;
+  const auto require_named = [&](std::string_view name, const std::string& who) -> std::optional<Provider> {
     if (name == "builtin") return {};
-    if (const auto provider = named(name); provider != vendors.end()) return *provider;
+    if (const auto provider = find(name); provider != vendors.end()) return *provider;
     std::string there = "builtin";
     for (const Provider& provider : vendors) there += std::string(", ") + provider.name;
-    throw Error("SYLVIT_GEMM names \"" + name + "\", which cannot serve this product", "here are: " + there,
+    throw Error(who + " names \"" + std::string(name) + "\", which cannot serve this product", "here are: " + there,
                 device.name());
-  }
+  };
+  if (!asked.empty()) return require_named(asked, "gemm: the provider");
+  if (const char* forced = std::getenv("SYLVIT_GEMM"); forced != nullptr && *forced != '\0')
+    return require_named(forced, "SYLVIT_GEMM");
   // What the table prefers, as far as it is there; then the first that can serve.
-  const tuning::Record* preferred =
-      tuning::table_for(device.info())
-          .match({.kernel = "gemm_provider", .dtype = product.type, .m = product.m, .n = product.n, .k = product.k});
-  if (preferred != nullptr)
+  const tuning::Case wanted{
+      .kernel = "gemm_provider", .dtype = product.type, .m = product.m, .n = product.n, .k = product.k};
+  if (const tuning::Record* preferred = tuning::table_for(device.info()).match(wanted))
     for (const std::string& name : preferred->providers) {
       if (name == "builtin") return {};
-      if (const auto provider = named(name); provider != vendors.end()) return *provider;
+      if (const auto provider = find(name); provider != vendors.end()) return *provider;
     }
   if (vendors.empty()) return {};
   return vendors.front();
@@ -173,7 +174,7 @@ std::optional<Provider> choose(const Device& device, const Product& product) {
 
 std::size_t gemm_workspace(const Device& device, const Gemm& gemm) {
   const blas::Product product = blas::product_of(blas::without_residual_in_place(gemm));
-  if (blas::choose(device, product)) return 0;
+  if (blas::choose(device, product, gemm.provider)) return 0;
   return blas::builtin_workspace(device, product);
 }
 
@@ -181,7 +182,7 @@ sycl::event gemm(const Device& device, const Gemm& asked, void* workspace, std::
   const Gemm gemm = blas::without_residual_in_place(asked);
   const blas::Product product = blas::product_of(gemm);
   const kernels::GemmOutput output = blas::output_of(gemm, product);
-  const std::optional<blas::Provider> vendor = blas::choose(device, product);
+  const std::optional<blas::Provider> vendor = blas::choose(device, product, gemm.provider);
   if (!vendor) return blas::builtin_gemm(device, product, output, workspace, after);
   const sycl::event done = runtime::is_rehearsal(device) ? sycl::event() : vendor->run(device, product, after);
   if (gemm.epilogue == Epilogue::none) return done;
@@ -199,7 +200,7 @@ std::vector<std::string> gemm_providers(const Device& device, const Gemm& gemm) 
   std::vector<std::string> names;
   for (const blas::Provider& provider : blas::vendors_for(device, product)) names.emplace_back(provider.name);
   names.emplace_back("builtin");
-  const std::optional<blas::Provider> chosen = blas::choose(device, product);
+  const std::optional<blas::Provider> chosen = blas::choose(device, product, gemm.provider);
   std::stable_partition(names.begin(), names.end(),
                         [&](const std::string& name) { return name == (chosen ? chosen->name : "builtin"); });
   return names;

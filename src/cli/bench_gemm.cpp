@@ -4,7 +4,6 @@
 
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -32,23 +31,9 @@ constexpr std::array epilogues{
     std::pair{"none", Epilogue::none}, std::pair{"bias", Epilogue::bias}, std::pair{"bias_gelu", Epilogue::bias_gelu},
     std::pair{"bias_gelu_tanh", Epilogue::bias_gelu_tanh}, std::pair{"bias_residual", Epilogue::bias_residual}};
 
-/// Forces one provider for as long as the object lives.
-class Forced {
- public:
-  explicit Forced(const std::string& provider) {
-    if (const char* before = std::getenv("SYLVIT_GEMM")) before_ = before;
-    setenv("SYLVIT_GEMM", provider.c_str(), 1);
-  }
-  ~Forced() { before_.empty() ? unsetenv("SYLVIT_GEMM") : setenv("SYLVIT_GEMM", before_.c_str(), 1); }
-  Forced(const Forced&) = delete;
-  Forced& operator=(const Forced&) = delete;
-
- private:
-  std::string before_;
-};
-
 struct Contestant {
   std::string provider;
+  Gemm product;  // by this provider
   void* workspace;
   std::size_t workspace_bytes;
   Times times = {};
@@ -76,14 +61,15 @@ void bench(const Options& options) {
   if (product.epilogue == Epilogue::bias_residual) product.residual = tensors.random(result_type, {m, n});
 
   std::vector<Contestant> contestants;
-  for (const std::string& provider : gemm_providers(device, product)) {
-    const Forced forced(provider);
-    const std::size_t bytes = gemm_workspace(device, product);
-    contestants.push_back({provider, tensors.scratch(bytes), bytes});
+  const std::vector<std::string> providers = gemm_providers(device, product);
+  for (const std::string& provider : providers) {
+    Gemm by_provider = product;
+    by_provider.provider = provider;
+    const std::size_t bytes = gemm_workspace(device, by_provider);
+    contestants.push_back({provider, by_provider, tensors.scratch(bytes), bytes});
   }
   const auto run = [&](const Contestant& contestant) {
-    const Forced forced(contestant.provider);
-    gemm(device, product, contestant.workspace);
+    gemm(device, contestant.product, contestant.workspace);
     device.wait();
   };
   for (const Contestant& contestant : contestants) run(contestant);

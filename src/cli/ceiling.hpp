@@ -3,48 +3,63 @@
 
 #include <sylvit/gemm.hpp>
 
+#include <algorithm>
+#include <deque>
+
 #include "cli/device_tensors.hpp"
 #include "cli/timing.hpp"
 
 namespace sylvit::cli {
 
-/// An f32 product of 1024 x 1024 matrices, by the provider that the library would choose.
+/// An f32 product of 1024 x 1024 matrices, by whichever provider is the fastest.
 class Ceiling {
  public:
   static constexpr std::int64_t size = 1024;
 
-  explicit Ceiling(const Device& device)
-      : device_(device),
-        tensors_(device, "the benchmark"),
-        gemm_{.a = tensors_.random(DType::f32, {size, size}),
-              .b = tensors_.random(DType::f32, {size, size}),
-              .c = tensors_.empty(DType::f32, {size, size})},
-        workspace_(tensors_.scratch(gemm_workspace(device, gemm_))) {
-    run();
+  explicit Ceiling(const Device& device) : device_(device), tensors_(device, "the benchmark") {
+    const Gemm product{.a = tensors_.random(DType::f32, {size, size}),
+                       .b = tensors_.random(DType::f32, {size, size}),
+                       .c = tensors_.empty(DType::f32, {size, size})};
+    for (const std::string& provider : gemm_providers(device, product)) {
+      Contestant& contestant = contestants_.emplace_back(provider, product);
+      contestant.product.provider = contestant.provider;
+      contestant.workspace = tensors_.scratch(gemm_workspace(device, contestant.product));
+      run(contestant);
+    }
   }
 
-  /// Runs once and takes the time.
+  /// Runs each once and takes the times.
   void measure() {
-    times_.add(milliseconds([&] { run(); }));
+    for (Contestant& contestant : contestants_) contestant.times.add(milliseconds([&] { run(contestant); }));
   }
-  std::size_t count() const { return times_.count(); }
+  std::size_t count() const { return contestants_.front().times.count(); }
   double gflops() const {
     constexpr auto n = static_cast<double>(size);
-    return 2 * n * n * n / times_.best() / 1e6;
+    return 2 * n * n * n / fastest().times.best() / 1e6;
   }
-  std::string provider() const { return gemm_providers(device_, gemm_).front(); }
+  const std::string& provider() const { return fastest().provider; }
 
  private:
-  void run() {
-    gemm(device_, gemm_, workspace_);
+  struct Contestant {
+    Contestant(std::string name, const Gemm& gemm) : provider(std::move(name)), product(gemm) {}
+
+    std::string provider;
+    Gemm product;
+    void* workspace = nullptr;
+    Times times = {};
+  };
+
+  void run(const Contestant& contestant) const {
+    gemm(device_, contestant.product, contestant.workspace);
     device_.wait();
+  }
+  const Contestant& fastest() const {
+    return *std::ranges::min_element(contestants_, {}, [](const Contestant& one) { return one.times.best(); });
   }
 
   Device device_;
   DeviceTensors tensors_;
-  Gemm gemm_;
-  void* workspace_;
-  Times times_;
+  std::deque<Contestant> contestants_;  // whose products point to their names
 };
 
 }  // namespace sylvit::cli

@@ -53,9 +53,11 @@ struct GemmConfig {
   constexpr int work_items() const { return lanes * sub_groups; }
   /// Distance of the rows of A in local memory: an odd number of cache lines, so that they spread over the cache sets.
   constexpr int depth_pitch() const { return ((depth_block + 15) / 16 | 1) * 16; }
+  /// Distance of two k of a register tile's rows where A is transposed: a whole number of them to a vector of eight.
+  constexpr int transposed_pitch() const { return 8 % rows == 0 ? rows : (rows + 7) / 8 * 8; }
   constexpr int left_floats() const {
     const int plain = row_block * depth_pitch();
-    const int transposed = depth_block * row_block;
+    const int transposed = depth_block * (row_block / rows) * transposed_pitch();
     return plain > transposed ? plain : transposed;
   }
   constexpr int local_floats() const { return left_floats() + row_block * panels * width(); }
@@ -190,6 +192,7 @@ struct Gemm {
   static constexpr int rows = config.rows;
   static constexpr int width = config.width();
   static constexpr int pitch = config.depth_pitch();
+  static constexpr int step_pitch = config.transposed_pitch();
   static constexpr int sum_pitch = config.panels * width;
 
   const Arguments args;
@@ -223,9 +226,9 @@ struct Gemm {
         stage(k, count);
       barrier(item);
       if (args.transposed != 0)
-        multiply<TileStrides{1, rows, width, lanes}, config.depth_block>(k, count);
+        multiply<TileStrides{1, step_pitch, width, lanes}>(k, count, config.depth_block * step_pitch);
       else
-        multiply<TileStrides{pitch, 1, width, lanes}, pitch>(k, count);
+        multiply<TileStrides{pitch, 1, width, lanes}>(k, count, rows * pitch);
       barrier(item);
       k += config.depth_block;
     } while (k < args.k);
@@ -245,21 +248,32 @@ struct Gemm {
     }
   }
 
-  /// The same where A lies as [k, m]: a register tile's rows side by side, [tile][k][rows].
+  /// The same where A lies as [k, m]: a register tile's rows side by side, [tile][k][rows], a vector at a time. What
+  /// stands behind the last of the rows in a vector is read from the next tile and used by none.
   [[gnu::always_inline]] void stage_transposed(int k, int count) const {
-    const int padded = (row_count + rows - 1) / rows * rows;
+    const int tiles = (row_count + rows - 1) / rows;
     const T* from = static_cast<const T*>(args.a) + batch * args.a_batch + k * args.a_stride + first_row;
-    for (int step = sub_group; step < count; step += config.sub_groups) {
-      const T* source = from + step * args.a_stride;
-      float* target = left + step * rows;
-      for (int row = lane; row < padded; row += lanes)
-        target[row / rows * (rows * config.depth_block) + row % rows] =
-            static_cast<float>(source[smaller(row, row_count - 1)]);
+    for (int tile = sub_group; tile < tiles; tile += config.sub_groups) {
+      const T* source = from + tile * rows;
+      float* target = left + tile * (config.depth_block * step_pitch);
+      if constexpr (lanes <= step_pitch) {
+        if (first_row + tile * rows + step_pitch <= args.m) {
+          for (int step = 0; step < count; ++step)
+#pragma unroll
+            for (int row = 0; row < step_pitch; row += lanes)
+              target[step * step_pitch + row + lane] = static_cast<float>(source[step * args.a_stride + row + lane]);
+          continue;
+        }
+      }
+      const int last = row_count - tile * rows - 1;
+      for (int element = lane; element < count * step_pitch; element += lanes)
+        target[element] =
+            static_cast<float>(source[element / step_pitch * args.a_stride + smaller(element % step_pitch, last)]);
     }
   }
 
-  template <TileStrides strides, int row_distance>
-  [[gnu::always_inline]] void multiply(int k, int count) const {
+  template <TileStrides strides>
+  [[gnu::always_inline]] void multiply(int k, int count, int tile_distance) const {
     const int row_tiles = (row_count + rows - 1) / rows;
     const float* right = args.packed + (batch * args.total_panels + first_panel) * args.k * width +
                          static_cast<std::int64_t>(k) * width + lane;
@@ -275,7 +289,7 @@ struct Gemm {
 #pragma unroll
             for (int x = 0; x < columns; ++x) result.value[r][x] = sum[r * sum_pitch + x * lanes];
         }
-        accumulate<strides>(result, left + tile * rows * row_distance,
+        accumulate<strides>(result, left + tile * tile_distance,
                             right + static_cast<std::int64_t>(panel) * args.k * width, count);
 #pragma unroll
         for (int r = 0; r < rows; ++r)

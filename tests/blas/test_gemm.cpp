@@ -71,7 +71,7 @@ class Problem {
     if (keep) gemm.kept = factor(kept.data() + guard, dtype_of<C>, case_.m, case_.n, false);
     const std::vector<std::string> serving = gemm_providers(device(), gemm);
     if (std::ranges::find(serving, provider) == serving.end()) return {};
-    const Setting setting("SYLVIT_GEMM", provider);
+    gemm.provider = provider;
     const Memory workspace(device(), gemm_workspace(device(), gemm), "a test");
     sylvit::gemm(device(), gemm, workspace.data());
     device().wait();
@@ -206,6 +206,23 @@ struct Types {
 }  // namespace
 
 TEST_SUITE("blas/gemm") {
+  TEST_CASE("the product's own choice of a provider comes first, then SYLVIT_GEMM, then the table") {
+    const OnDevice<float> a(std::size_t{64}, Shape{8, 8});
+    const OnDevice<float> b(std::size_t{64}, Shape{8, 8});
+    const OnDevice<float> c(std::size_t{64}, Shape{8, 8});
+    Gemm gemm{.a = a.view(), .b = b.view(), .c = c.view()};
+    const std::vector<std::string> providers = gemm_providers(device(), gemm);
+    if (test::device().info().type == "cpu" && test::device().info().toolchain == "rtc")
+      CHECK(providers == std::vector<std::string>{"builtin", "onemkl"});
+    for (const std::string& provider : providers) {
+      const Setting setting("SYLVIT_GEMM", provider);
+      CHECK(gemm_providers(device(), gemm).front() == provider);
+      gemm.provider = providers.back();
+      CHECK(gemm_providers(device(), gemm).front() == providers.back());
+      gemm.provider = {};
+    }
+  }
+
   TEST_CASE_TEMPLATE("every provider computes every layout", P, Types<float, float>, Types<bf16, bf16>,
                      Types<bf16, float>, Types<f16, f16>, Types<f16, float>) {
     using T = typename P::Factor;
@@ -272,6 +289,7 @@ TEST_SUITE("blas/gemm") {
     const TensorView spread(a.data(), DType::f32, Shape{2, 3}, {12, 2});
     check_error([&] { run({.a = spread, .b = b.view().slice(0, 0, 3), .c = c.view().slice(0, 0, 2)}); },
                 {"A", "contiguous"});
+    check_error([&] { run({.a = a.view(), .b = b.view(), .c = c.view(), .provider = "lever"}); }, {"lever", "builtin"});
     const Setting setting("SYLVIT_GEMM", "abacus");
     check_error([&] { run({.a = a.view(), .b = b.view(), .c = c.view()}); }, {"abacus", "builtin"});
   }

@@ -26,6 +26,21 @@ TEST_SUITE("tuning/table") {
     check_error([&] { table.records()[0].number("m"); }, {"'m'"});
   }
 
+  TEST_CASE("providers of products are found by the product's extents") {
+    const Table table = Table::parse("a/b", R"({"schema": 1, "records": [
+      {"kernel": "gemm_provider", "max_m": 16, "max_k": 64, "providers": ["x", "y"], "origin": "x"},
+      {"kernel": "gemm_provider", "dtypes": ["f32"], "max_n": 8, "providers": ["z"], "origin": "x"}]})");
+    const auto first = [&](DType dtype, std::int64_t m, std::int64_t n, std::int64_t k) -> std::string {
+      const tuning::Record* record = table.match({.kernel = "gemm_provider", .dtype = dtype, .m = m, .n = n, .k = k});
+      return record == nullptr ? "none" : record->providers.front();
+    };
+    CHECK(first(DType::bf16, 16, 1000, 64) == "x");
+    CHECK(first(DType::f32, 17, 8, 64) == "z");
+    CHECK(first(DType::f32, 16, 8, 65) == "z");
+    CHECK(first(DType::f32, 17, 9, 64) == "none");
+    CHECK(first(DType::bf16, 17, 8, 64) == "none");
+  }
+
   TEST_CASE("a table that cannot be used says where and why") {
     const auto check = [](const std::string& json, std::initializer_list<std::string> parts) {
       check_error([&] { Table::parse("a/b", json); }, parts);
@@ -36,6 +51,8 @@ TEST_SUITE("tuning/table") {
     check(R"({"schema": 1, "records": [{"kernel": "k", "numbers": {}, "origin": "x"}, {"kernel": "k", "tile": 3}]})",
           {"a/b", "record 2", "'tile'"});
     check(R"({"schema": 1, "records": [{"kernel": "k", "origin": "x"}]})", {"record 1", "numbers"});
+    check(R"({"schema": 1, "records": [{"kernel": "k", "providers": ["x"], "numbers": {}, "origin": "x"}]})",
+          {"record 1", "gemm_provider"});
     check(R"({"schema": 1, "records": [{"kernel": "k", "dtypes": ["f8"], "numbers": {}, "origin": "x"}]})", {"f8"});
   }
 
