@@ -38,6 +38,7 @@ struct Gemm {
   TensorView bias = {};            ///< [n], f32
   TensorView residual = {};        ///< C's shape and type; may be C itself
   TensorView kept = {};            ///< C's shape and type
+  const void* packed_b = nullptr;  ///< what gemm_pack() made of B; then B is not read where the provider can use it
   std::string_view provider = {};  ///< one of gemm_providers(); empty: the first of them
 };
 
@@ -46,6 +47,12 @@ std::size_t gemm_workspace(const Device& device, const Gemm& gemm);
 
 /// Throws Error that names the operand and the numbers when something does not fit.
 sycl::event gemm(const Device& device, const Gemm& gemm, void* workspace, std::span<const sycl::event> after = {});
+
+/// Bytes of B in the form that the product's provider works on; 0 where the provider keeps that to itself. Whoever
+/// multiplies many matrices with one B packs it once.
+std::size_t gemm_packed_bytes(const Device& device, const Gemm& gemm);
+/// Writes that form of B, for every product with this B, this provider and these types.
+sycl::event gemm_pack(const Device& device, const Gemm& gemm, void* packed, std::span<const sycl::event> after = {});
 
 /// Builds the kernels that this product needs; without it they are built at its first use.
 void gemm_prepare(const Device& device, const Gemm& gemm);

@@ -74,11 +74,13 @@ class VitParameters {
   TensorView positions() const;
 
   /// Writes one parameter; call update_copy() after the last one. Waits.
-  void write(std::string_view name, std::span<const float> values) { values_.write(name, values); }
+  void write(std::string_view name, std::span<const float> values);
   /// Timm's initialisation from a seed: the same bits on every device and toolchain. Waits.
   void initialise(std::uint64_t seed);
   /// Brings the 16-bit copy up to date. Waits.
   void update_copy();
+  /// Another number after each change by the functions above, and in each object.
+  std::uint64_t version() const noexcept { return version_; }
 
  private:
   Device device_;
@@ -88,6 +90,7 @@ class VitParameters {
   Memory sincos_;
   std::byte* copy_data_ = nullptr;
   std::byte* sincos_data_ = nullptr;
+  std::uint64_t version_ = 0;
 };
 
 enum class VitUse : std::uint8_t { inference, training };
@@ -96,10 +99,15 @@ struct VitOptions {
   DType dtype = DType::f32;
   std::int64_t batch = 1;  ///< the largest that forward() will be given
   VitUse use = VitUse::inference;
+  /// Inference: the parameters change seldom, so each product's own form of them is kept, for as much memory again.
+  /// After a change through views (an optimiser's step) call VitParameters::update_copy(), which makes them be taken
+  /// anew.
+  bool constant = false;
   bool recompute = false;  ///< training: keep only each block's input, and compute the rest again in the backward pass
 };
 
-/// Bytes that a Vit of these options allocates: all activations and scratch memory, without parameters and gradients.
+/// Bytes that a Vit of these options allocates: all activations, scratch memory and what `constant` keeps, without
+/// parameters and gradients.
 std::size_t activation_bytes(const Device& device, const VitConfig& config, const VitOptions& options);
 
 /// A step of a pass as an observer sees it.

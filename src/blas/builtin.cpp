@@ -38,25 +38,22 @@ kernels::GemmOutput output_of(const Gemm& gemm, const Product& product) {
           .epilogue = static_cast<int>(gemm.epilogue)};
 }
 
-std::size_t builtin_workspace(const Device& device, const Product& product) {
+std::size_t builtin_packed_bytes(const Device& device, const Product& product) {
   const kernels::GemmConfig config = kernels_for(device, product).config;
   return size(product.batch * panels_of(product, config) * config.width() * product.k) * sizeof(float);
 }
 
-sycl::event builtin_gemm(const Device& device, const Product& product, const kernels::GemmOutput& output,
-                         void* workspace, Events after) {
+sycl::event builtin_pack(const Device& device, const Product& product, void* packed, Events after) {
   const BuiltinKernels kernels = kernels_for(device, product);
   const kernels::GemmConfig& config = kernels.config;
   const std::int64_t panels = panels_of(product, config);
-  auto* packed = static_cast<float*>(workspace);
-  const Factor& a = product.a;
   const Factor& b = product.b;
-  const sycl::event ready = runtime::launch(
+  return runtime::launch(
       device, kernels.pack,
       {.groups = {size(product.batch), divided_up(panels, config.panels), divided_up(product.k, config.depth_block)},
        .work_items = size(config.lanes)},
       {.b = b.data,
-       .packed = packed,
+       .packed = static_cast<float*>(packed),
        .row_stride = b.transposed ? 1 : b.stride,
        .column_stride = b.transposed ? b.stride : 1,
        .batch_stride = b.batch_stride,
@@ -64,13 +61,21 @@ sycl::event builtin_gemm(const Device& device, const Product& product, const ker
        .k = static_cast<int>(product.k),
        .total_panels = static_cast<int>(panels)},
       after);
+}
+
+sycl::event builtin_gemm(const Device& device, const Product& product, const kernels::GemmOutput& output,
+                         const void* packed, Events after) {
+  const BuiltinKernels kernels = kernels_for(device, product);
+  const kernels::GemmConfig& config = kernels.config;
+  const std::int64_t panels = panels_of(product, config);
+  const Factor& a = product.a;
   return runtime::launch(
       device, kernels.multiply,
       {.groups = {size(product.batch), divided_up(product.m, config.row_block), divided_up(panels, config.panels)},
        .work_items = size(config.work_items()),
        .local_floats = size(config.local_floats())},
       {.a = a.data,
-       .packed = packed,
+       .packed = static_cast<const float*>(packed),
        .a_stride = a.stride,
        .a_batch = a.batch_stride,
        .output = output,
@@ -79,7 +84,7 @@ sycl::event builtin_gemm(const Device& device, const Product& product, const ker
        .k = static_cast<int>(product.k),
        .total_panels = static_cast<int>(panels),
        .transposed = a.transposed ? 1 : 0},
-      {&ready, 1});
+      after);
 }
 
 sycl::event run_epilogue(const Device& device, const Product& product, const kernels::GemmOutput& output,

@@ -30,9 +30,11 @@ std::vector<runtime::KernelName> gemm_variants(const tuning::Table& table);
 /// Where C goes and what happens on the way, for the kernels; alpha and beta are the product's.
 kernels::GemmOutput output_of(const Gemm& gemm, const Product& product);
 
-std::size_t builtin_workspace(const Device& device, const Product& product);
+/// B in the form of the panels that gemm.hpp draws.
+std::size_t builtin_packed_bytes(const Device& device, const Product& product);
+sycl::event builtin_pack(const Device& device, const Product& product, void* packed, Events after);
 sycl::event builtin_gemm(const Device& device, const Product& product, const kernels::GemmOutput& output,
-                         void* workspace, Events after);
+                         const void* packed, Events after);
 /// The epilogue after a product of another library.
 sycl::event run_epilogue(const Device& device, const Product& product, const kernels::GemmOutput& output, Events after);
 

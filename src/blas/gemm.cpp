@@ -157,8 +157,7 @@ std::optional<Provider> choose(const Device& device, const Product& product, std
   if (const char* forced = std::getenv("SYLVIT_GEMM"); forced != nullptr && *forced != '\0')
     return require_named(forced, "SYLVIT_GEMM");
   // What the table prefers, as far as it is there; then the first that can serve.
-  const tuning::Case wanted{
-      .kernel = "gemm_provider", .dtype = product.type, .m = product.m, .n = product.n, .k = product.k};
+  const tuning::Case wanted{.kernel = "gemm_provider", .dtype = product.type, .n = product.n, .k = product.k};
   if (const tuning::Record* preferred = tuning::table_for(device.info()).match(wanted))
     for (const std::string& name : preferred->providers) {
       if (name == "builtin") return {};
@@ -174,8 +173,17 @@ std::optional<Provider> choose(const Device& device, const Product& product, std
 
 std::size_t gemm_workspace(const Device& device, const Gemm& gemm) {
   const blas::Product product = blas::product_of(blas::without_residual_in_place(gemm));
-  if (blas::choose(device, product, gemm.provider)) return 0;
-  return blas::builtin_workspace(device, product);
+  if (gemm.packed_b != nullptr || blas::choose(device, product, gemm.provider)) return 0;
+  return blas::builtin_packed_bytes(device, product);
+}
+
+std::size_t gemm_packed_bytes(const Device& device, const Gemm& gemm) {
+  const blas::Product product = blas::product_of(blas::without_residual_in_place(gemm));
+  return blas::choose(device, product, gemm.provider) ? 0 : blas::builtin_packed_bytes(device, product);
+}
+
+sycl::event gemm_pack(const Device& device, const Gemm& gemm, void* packed, std::span<const sycl::event> after) {
+  return blas::builtin_pack(device, blas::product_of(blas::without_residual_in_place(gemm)), packed, after);
 }
 
 sycl::event gemm(const Device& device, const Gemm& asked, void* workspace, std::span<const sycl::event> after) {
@@ -183,7 +191,11 @@ sycl::event gemm(const Device& device, const Gemm& asked, void* workspace, std::
   const blas::Product product = blas::product_of(gemm);
   const kernels::GemmOutput output = blas::output_of(gemm, product);
   const std::optional<blas::Provider> vendor = blas::choose(device, product, gemm.provider);
-  if (!vendor) return blas::builtin_gemm(device, product, output, workspace, after);
+  if (!vendor && gemm.packed_b != nullptr) return blas::builtin_gemm(device, product, output, gemm.packed_b, after);
+  if (!vendor) {
+    const sycl::event packed = blas::builtin_pack(device, product, workspace, after);
+    return blas::builtin_gemm(device, product, output, workspace, {&packed, 1});
+  }
   const sycl::event done = runtime::is_rehearsal(device) ? sycl::event() : vendor->run(device, product, after);
   if (gemm.epilogue == Epilogue::none) return done;
   return blas::run_epilogue(device, product, output, {&done, 1});

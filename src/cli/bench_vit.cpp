@@ -146,6 +146,7 @@ void bench(const Options& options) {
             {.dtype = dtype,
              .batch = options.batch,
              .use = backward ? VitUse::training : VitUse::inference,
+             .constant = true,
              .recompute = options.recompute});
   DeviceTensors tensors(device, "the benchmark");
   const TensorView images =

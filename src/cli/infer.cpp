@@ -57,7 +57,7 @@ class Classifier {
   Classifier(const VitModel& source, const VitConfig& config, const Device& device, DType dtype, std::int64_t batch)
       : device_(device),
         parameters_(source.parameters(device, config, dtype)),
-        model_(device, config, {.dtype = dtype, .batch = batch}),
+        model_(device, config, {.dtype = dtype, .batch = batch, .constant = true}),
         tensors_(device, "the images and their logits"),
         images_(tensors_.empty(DType::f32, {batch, config.channels, config.image_height, config.image_width})),
         logits_(tensors_.empty(DType::f32, {batch, config.classes})) {}

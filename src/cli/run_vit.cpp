@@ -74,6 +74,7 @@ void run(const Options& options) {
             {.dtype = dtype,
              .batch = batch,
              .use = options.backward ? VitUse::training : VitUse::inference,
+             .constant = true,
              .recompute = options.recompute});
   DeviceTensors tensors(device, "the model's inputs and outputs");
   const TensorView images = tensors.upload(std::as_bytes(std::span(pixels)), DType::f32, shape);

@@ -9,7 +9,8 @@
 namespace sylvit::cli {
 
 void VitWeightOptions::add_to(CLI::App& command) {
-  auto* file = command.add_option("--weights", weights, "Parameters: timm's names (safetensors) or an .npz of big_vision");
+  auto* file =
+      command.add_option("--weights", weights, "Parameters: timm's names (safetensors) or an .npz of big_vision");
   command.add_option("--seed", seed, "Random parameters instead")->excludes(file);
 }
 

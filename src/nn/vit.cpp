@@ -14,7 +14,10 @@ struct Needs {
   std::vector<runtime::KernelName> kernels;
   std::size_t scratch_bytes;
   std::size_t bytes;
+  nn::VitPacked packed;
 };
+
+bool keeps_packed(const VitOptions& options) { return options.constant && options.use == VitUse::inference; }
 
 /// Goes through the passes without running them.
 Needs needs_of(const Device& device, const VitConfig& config, const VitOptions& options) {
@@ -36,20 +39,23 @@ Needs needs_of(const Device& device, const VitConfig& config, const VitOptions& 
   const Shape image_shape{options.batch, config.channels, config.image_height, config.image_width};
   const Shape logit_shape{options.batch, config.classes};
   const std::function<void(const VitStep&)> observer;
-  nn::VitPass pass(rehearsal.device(), parameters, options, memory, options.batch, observer, {});
+  nn::VitPacked packed;
+  nn::VitPass pass(rehearsal.device(), parameters, options, memory, keeps_packed(options) ? &packed : nullptr,
+                   options.batch, observer, {});
   const TensorView images = outside.take(DType::f32, image_shape);
   pass.forward(images, outside.take(DType::f32, logit_shape));
   if (options.use == VitUse::training)
     pass.backward(images, outside.take(options.dtype, logit_shape), VitBuffer(rehearsal.device(), config, "gradients"));
   nn::Workspace counted(nullptr);
   const nn::VitMemory with_scratch(config, options, options.batch, pass.scratch_bytes(), counted);
-  return {rehearsal.kernels(), pass.scratch_bytes(), counted.peak()};
+  return {rehearsal.kernels(), pass.scratch_bytes(), counted.peak(), std::move(packed)};
 }
 
 }  // namespace
 
 std::size_t activation_bytes(const Device& device, const VitConfig& config, const VitOptions& options) {
-  return needs_of(device, config, options).bytes;
+  const Needs needs = needs_of(device, config, options);
+  return needs.bytes + needs.packed.bytes();
 }
 
 struct Vit::State {
@@ -58,6 +64,7 @@ struct Vit::State {
   VitOptions options;
   std::size_t scratch_bytes;
   Memory memory;
+  nn::VitPacked packed;
   std::function<void(const VitStep&)> observer = nullptr;
 
   /// A smaller batch uses the front of the memory.
@@ -82,10 +89,12 @@ struct Vit::State {
 };
 
 Vit::Vit(const Device& device, const VitConfig& config, const VitOptions& options) {
-  const Needs needs = needs_of(device, config, options);
+  Needs needs = needs_of(device, config, options);
   runtime::prepare(device, needs.kernels);
-  state_ = std::make_unique<State>(
-      State{device, config, options, needs.scratch_bytes, Memory(device, needs.bytes, "the model's activations")});
+  if (needs.packed.bytes() > 0) needs.packed.allocate(device);
+  state_ =
+      std::make_unique<State>(State{device, config, options, needs.scratch_bytes,
+                                    Memory(device, needs.bytes, "the model's activations"), std::move(needs.packed)});
 }
 
 Vit::~Vit() = default;
@@ -93,7 +102,7 @@ Vit::Vit(Vit&&) noexcept = default;
 Vit& Vit::operator=(Vit&&) noexcept = default;
 
 const VitConfig& Vit::config() const noexcept { return state_->config; }
-std::size_t Vit::bytes() const noexcept { return state_->memory.bytes(); }
+std::size_t Vit::bytes() const noexcept { return state_->memory.bytes() + state_->packed.bytes(); }
 void Vit::observe(std::function<void(const VitStep&)> observer) { state_->observer = std::move(observer); }
 
 sycl::event Vit::forward(const VitParameters& parameters, const TensorView& images, const TensorView& logits,
@@ -104,8 +113,11 @@ sycl::event Vit::forward(const VitParameters& parameters, const TensorView& imag
     throw Error("the logits are " + logits.shape().text() + " " + std::string(name_of(logits.dtype())) +
                 ", and must be dense f32 " + expected.text());
   const nn::VitMemory memory = state_->layout(batch);
-  nn::VitPass pass(state_->device, parameters, state_->options, memory, batch, state_->observer, after);
+  nn::VitPacked* packed = state_->packed.bytes() > 0 ? &state_->packed : nullptr;
+  if (packed != nullptr) packed->want(parameters.version());
+  nn::VitPass pass(state_->device, parameters, state_->options, memory, packed, batch, state_->observer, after);
   pass.forward(images, logits);
+  if (packed != nullptr) packed->packed();
   return pass.last();
 }
 
@@ -121,7 +133,7 @@ sycl::event Vit::backward(const VitParameters& parameters, const TensorView& ima
                 std::string(name_of(state_->options.dtype)) + " " + expected.text());
   if (!(gradients.config() == state_->config)) throw Error("the gradients are those of another model");
   const nn::VitMemory memory = state_->layout(batch);
-  nn::VitPass pass(state_->device, parameters, state_->options, memory, batch, state_->observer, after);
+  nn::VitPass pass(state_->device, parameters, state_->options, memory, nullptr, batch, state_->observer, after);
   pass.backward(images, logits_gradient, gradients);
   return pass.last();
 }

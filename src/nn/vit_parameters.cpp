@@ -27,6 +27,11 @@ std::byte* allocate(const Device& device, Memory& memory, std::size_t bytes, std
   return memory.as<std::byte>();
 }
 
+std::uint64_t next_version() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
 /// BigVision's posemb_sincos_2d; zeros for the class token.
 std::vector<float> sincos_positions(const VitConfig& config) {
   constexpr double temperature = 10000;
@@ -96,7 +101,7 @@ std::vector<float> VitBuffer::read(std::string_view name) const {
 }
 
 VitParameters::VitParameters(const Device& device, const VitConfig& config, DType dtype)
-    : device_(device), dtype_(dtype), values_(device, config, "the model's parameters") {
+    : device_(device), dtype_(dtype), values_(device, config, "the model's parameters"), version_(next_version()) {
   const std::int64_t total = values_.flat().shape().elements();
   if (dtype != DType::f32)
     copy_data_ = allocate(device, copy_, size(total) * size_of(dtype), "the parameters' 16-bit copy");
@@ -106,6 +111,11 @@ VitParameters::VitParameters(const Device& device, const VitConfig& config, DTyp
     if (sincos_.data() != nullptr)
       device.queue().memcpy(sincos_data_, positions.data(), positions.size() * sizeof(float)).wait();
   }
+}
+
+void VitParameters::write(std::string_view name, std::span<const float> values) {
+  values_.write(name, values);
+  version_ = next_version();
 }
 
 TensorView VitParameters::operand(std::string_view name) const {
@@ -136,6 +146,7 @@ void VitParameters::initialise(std::uint64_t seed) {
 
 void VitParameters::update_copy() {
   if (dtype_ != DType::f32) nn::convert(device_, values_.flat(), copy());
+  version_ = next_version();
   device_.wait();
 }
 

@@ -35,13 +35,19 @@ void VitPass::product(const std::string& name, const Gemm& gemm) {
 }
 
 void VitPass::linear(const std::string& name, const TensorView& in, const TensorView& out, const Kept& kept) {
-  product(name, {.a = in,
-                 .b = matrix_operand(name),
-                 .c = out,
-                 .epilogue = kept.epilogue,
-                 .bias = value(name + ".bias"),
-                 .residual = kept.residual,
-                 .kept = kept.kept});
+  Gemm gemm{.a = in,
+            .b = matrix_operand(name),
+            .c = out,
+            .epilogue = kept.epilogue,
+            .bias = value(name + ".bias"),
+            .residual = kept.residual,
+            .kept = kept.kept};
+  if (packed_ != nullptr) {
+    void* place = packed_->place(name, [&] { return gemm_packed_bytes(device_, gemm); });
+    if (place != nullptr && packed_->stale()) done(name + " packing", 0, gemm_pack(device_, gemm, place, last_));
+    gemm.packed_b = place;
+  }
+  product(name, gemm);
 }
 
 TensorView VitPass::matrix_operand(const std::string& name) const {
@@ -305,9 +311,11 @@ void VitPass::map_backward() {
   const TensorView& query_shares = memory_.pooled_gradient2;
   const TensorView& key_values = memory_.map_key_values_gradient;
   if (config_.class_token) done("attn_pool gradient", 0, fill(device_, key_values, 0.0F, last_));
-  run_attention_backward(
-      "attn_pool", {}, map_inputs(), heads_view(map.heads, 1, 0), map.lse, heads_view(memory_.map_heads_gradient, 1, 0),
-      {.q = heads_view(query_shares, 1, 0), .k = patch_heads(key_values, 0), .v = patch_heads(key_values, config_.width)});
+  run_attention_backward("attn_pool", {}, map_inputs(), heads_view(map.heads, 1, 0), map.lse,
+                         heads_view(memory_.map_heads_gradient, 1, 0),
+                         {.q = heads_view(query_shares, 1, 0),
+                          .k = patch_heads(key_values, 0),
+                          .v = patch_heads(key_values, config_.width)});
   column_sum("attn_pool.q gradient", query_shares, memory_.map_query_sum);
   done("attn_pool.q gradient", 0, convert(device_, memory_.map_query_sum, flat(memory_.map_query_gradient), last_));
   linear_backward("attn_pool.q", matrix(parameters_.operand("attn_pool.latent")), memory_.map_query_gradient, {});

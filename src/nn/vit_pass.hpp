@@ -11,6 +11,7 @@
 
 #include "nn/activation.hpp"
 #include "nn/vit_memory.hpp"
+#include "nn/vit_packed.hpp"
 #include "runtime/rehearsal.hpp"
 
 namespace sylvit::nn {
@@ -18,12 +19,14 @@ namespace sylvit::nn {
 class VitPass {
  public:
   VitPass(const Device& device, const VitParameters& parameters, const VitOptions& options, const VitMemory& memory,
-          std::int64_t batch, const std::function<void(const VitStep&)>& observer, std::span<const sycl::event> after)
+          VitPacked* packed, std::int64_t batch, const std::function<void(const VitStep&)>& observer,
+          std::span<const sycl::event> after)
       : device_(device),
         parameters_(parameters),
         config_(parameters.config()),
         options_(options),
         memory_(memory),
+        packed_(packed),
         batch_(batch),
         observer_(observer),
         last_(after.begin(), after.end()) {}
@@ -94,6 +97,7 @@ class VitPass {
   const VitConfig& config_;
   const VitOptions& options_;
   const VitMemory& memory_;
+  VitPacked* packed_;  // null: weights are packed in every pass
   std::int64_t batch_;
   const std::function<void(const VitStep&)>& observer_;
   std::vector<sycl::event> last_;

@@ -1,6 +1,8 @@
 #include "runtime/host_cpu.hpp"
 
+#include <cstdint>
 #include <fstream>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "runtime/kernel_cache.hpp"
@@ -24,6 +26,16 @@ std::size_t host_memory_bytes() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page = sysconf(_SC_PAGE_SIZE);
   return pages > 0 && page > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(page) : 0;
+}
+
+void prefer_large_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+  constexpr std::uintptr_t large_page = std::uintptr_t{1} << 21;
+  // Whole large pages inside the memory: what lies around it belongs to others.
+  const auto begin = (reinterpret_cast<std::uintptr_t>(data) + large_page - 1) / large_page * large_page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(data) + bytes) / large_page * large_page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
 }
 
 }  // namespace sylvit::runtime

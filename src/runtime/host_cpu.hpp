@@ -13,4 +13,8 @@ const std::string& host_cpu_fingerprint();
 /// Its memory.
 std::size_t host_memory_bytes();
 
+/// Asks the system to back large memory of this process with large pages, before its first use. A hint: nothing happens
+/// where the system has none or decides so itself.
+void prefer_large_pages(void* data, std::size_t bytes);
+
 }  // namespace sylvit::runtime

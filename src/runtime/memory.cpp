@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "runtime/host_cpu.hpp"
 #include "runtime/translate.hpp"
 
 namespace sylvit {
@@ -52,6 +53,7 @@ Memory::Memory(const Device& device, std::size_t bytes, std::string_view purpose
     throw fail(bytes > info.max_allocation_bytes
                    ? ", of which one allocation may take " + readable_bytes(info.max_allocation_bytes)
                    : ", some of it taken already");
+  if (info.type == "cpu") runtime::prefer_large_pages(data_, asked);
 }
 
 Memory::~Memory() {

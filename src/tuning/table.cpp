@@ -38,6 +38,8 @@ Record parse_record(const Json& json) {
   record.max_n = json.value("max_n", std::int64_t{0});
   record.max_k = json.value("max_k", std::int64_t{0});
   if (record.kernel == "gemm_provider") {
+    // Rows are the batch: another provider for a smaller one would change the bits of its results.
+    if (record.max_m != 0) throw Error("a provider may not depend on the number of rows, so it cannot have max_m");
     for (const Json& name : json.at("providers")) record.providers.push_back(name.get<std::string>());
   } else {
     if (json.contains("providers")) throw Error("only gemm_provider has providers");

@@ -206,6 +206,36 @@ struct Types {
 }  // namespace
 
 TEST_SUITE("blas/gemm") {
+  TEST_CASE("a factor that is packed once gives the same bits, and is not read again") {
+    for (const std::int64_t n : {1, 37, 300}) {
+      const std::int64_t k = 70;
+      const std::int64_t m = 29;
+      const auto numbers = [](std::int64_t count) {
+        std::vector<float> values(static_cast<std::size_t>(count));
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 37 % 23) - 11.0F;
+        return values;
+      };
+      const OnDevice<float> a(numbers(m * k), Shape{m, k});
+      OnDevice<float> b(numbers(k * n), Shape{k, n});
+      const OnDevice<float> c(static_cast<std::size_t>(m * n), Shape{m, n});
+      Gemm gemm{.a = a.view(), .b = b.view(), .c = c.view(), .provider = "builtin"};
+      const Memory workspace(device(), gemm_workspace(device(), gemm), "a test");
+      sylvit::gemm(device(), gemm, workspace.data());
+      const std::vector<float> expected = c.read();
+      const Memory packed(device(), gemm_packed_bytes(device(), gemm), "a test");
+      gemm_pack(device(), gemm, packed.data());
+      device().wait();
+      b.write(std::vector<float>(static_cast<std::size_t>(k * n), std::nanf("")));
+      gemm.packed_b = packed.data();
+      CHECK(gemm_workspace(device(), gemm) == 0);
+      gemm.a = a.view().slice(0, 3, m - 3);
+      gemm.c = c.view().slice(0, 3, m - 3);
+      device().queue().memset(gemm.c.data(), 0, static_cast<std::size_t>((m - 3) * n) * sizeof(float)).wait();
+      sylvit::gemm(device(), gemm, nullptr);
+      CHECK(c.read() == expected);
+    }
+  }
+
   TEST_CASE("the product's own choice of a provider comes first, then SYLVIT_GEMM, then the table") {
     const OnDevice<float> a(std::size_t{64}, Shape{8, 8});
     const OnDevice<float> b(std::size_t{64}, Shape{8, 8});

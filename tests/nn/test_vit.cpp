@@ -231,6 +231,36 @@ TEST_SUITE("nn/vit") {
     CHECK(std::equal(one.logits.begin(), one.logits.end(), three.logits.begin()));
   }
 
+  TEST_CASE("weights that are kept packed give the same bits, and are packed anew when they change") {
+    const VitConfig config = options()[1].second;
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      VitParameters parameters(device(), config, dtype);
+      parameters.initialise(1);
+      const Shape shape{2, config.channels, config.image_height, config.image_width};
+      std::vector<float> pixels(static_cast<std::size_t>(shape.elements()));
+      for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i * 37 % 23) / 11.0F - 1.0F;
+      const OnDevice<float> images(std::span<const float>(pixels), shape);
+      const OnDevice<float> logits(static_cast<std::size_t>(2 * config.classes), Shape{2, config.classes});
+      Vit plain(device(), config, {.dtype = dtype, .batch = 2});
+      Vit keeping(device(), config, {.dtype = dtype, .batch = 2, .constant = true});
+      CHECK(keeping.bytes() == activation_bytes(device(), config, {.dtype = dtype, .batch = 2, .constant = true}));
+      const auto run = [&](Vit& model) {
+        model.forward(parameters, images.view(), logits.view());
+        return logits.read();
+      };
+      const std::vector<float> first = run(plain);
+      CHECK(run(keeping) == first);
+      CHECK(run(keeping) == first);
+      std::vector<float> weights = parameters.values().read("blocks.0.mlp.fc1.weight");
+      for (float& weight : weights) weight = -2 * weight;
+      parameters.write("blocks.0.mlp.fc1.weight", weights);
+      parameters.update_copy();
+      const std::vector<float> second = run(plain);
+      CHECK(second != first);
+      CHECK(run(keeping) == second);
+    }
+  }
+
   TEST_CASE("computing again costs less memory, and inference the least") {
     const VitConfig config = vit_preset("S/16");
     const auto bytes = [&](const VitOptions& options) { return activation_bytes(device(), config, options); };
