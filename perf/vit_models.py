@@ -131,15 +131,26 @@ def check(program, name, case, batch=2):
         run(program, "run", "vit", "--model", name, *shlex.split(words), "--weights", weights, "--backward",
             "--input", source, "--output", result)
         ours = load_file(result)
-    logits, loss, gradients = loss_and_gradients(peer, images, labels)
     score = options.get("score", "softmax")
-    errors = {p: difference(compared_part(p, ours["grad." + p], score), compared_part(p, g, score))
-              for p, g in gradients.items()}
-    worst = max(errors, key=errors.get)
+
+    def worst(results, expected):
+        """The largest difference of a gradient relative to its largest value, and whose it is."""
+        errors = {p: difference(compared_part(p, results[p], score), compared_part(p, g, score)) for p, g in expected.items()}
+        name = max(errors, key=errors.get)
+        return errors[name], name
+
+    logits, loss, gradients = loss_and_gradients(peer, images, labels)
+    our_gradients = {p: ours["grad." + p] for p in gradients}
+    error, where = worst(our_gradients, gradients)
     logits_error = difference(ours["logits"], logits)
     loss_error = abs(ours["loss"].item() - loss.item()) / loss.item()
-    print(f"| {name} | {case} | {logits_error:.1e} | {loss_error:.1e} | {errors[worst]:.1e} ({worst}) |", flush=True)
-    return max(logits_error, loss_error, errors[worst]) < 1e-4
+    # A score beside relu's kink may fall on either side in f32: fp64 says how far each of the two is from the truth.
+    peer.zero_grad()
+    exact = loss_and_gradients(peer.double(), images.double(), labels)[2]
+    our_error, their_error = worst(our_gradients, exact)[0], worst(gradients, exact)[0]
+    print(f"| {name} | {case} | {logits_error:.1e} | {loss_error:.1e} | {error:.1e} ({where}) | {our_error:.1e} | {their_error:.1e} |",
+          flush=True)
+    return max(logits_error, loss_error) < 1e-4 and (error < 1e-4 or our_error < max(1e-4, 2 * their_error))
 
 
 def write_golden(path):
@@ -177,9 +188,10 @@ def main():
         write_golden(options.golden)
         return
     torch.manual_seed(2)
-    print("| model | case | logits | loss | gradients, the worst |\n|---|---|---|---|---|")
+    print("| model | case | logits | loss | gradients, the worst | ours against fp64 | PyTorch's against fp64 |\n"
+          "|---|---|---|---|---|---|---|")
     good = [check(options.sylvit, name, case) for name in options.models.split(",") for case in CASES]
-    sys.exit(0 if all(good) else "a difference is above 1e-4")
+    sys.exit(0 if all(good) else "a difference is above 1e-4, and not PyTorch's own")
 
 
 if __name__ == "__main__":

@@ -26,14 +26,14 @@ struct Case {
 
 struct Record {
   std::string kernel;
-  std::vector<DType> dtypes;       ///< empty: any
-  std::string score_class;         ///< empty: any
-  std::int64_t max_head_size = 0;  ///< 0: any; else the record fits head sizes up to this
-  std::int64_t max_length = 0;     ///< 0: any; else the record fits lengths up to this
+  std::vector<DType> dtypes;                     ///< empty: any
+  std::string score_class;                       ///< empty: any
+  std::int64_t max_head_size = 0;                ///< 0: any; else the record fits head sizes up to this
+  std::int64_t max_length = 0;                   ///< 0: any; else the record fits lengths up to this
   std::int64_t max_m = 0, max_n = 0, max_k = 0;  ///< the same for a matrix product's extents
   std::map<std::string, int, std::less<>> numbers;
   std::vector<std::string> providers;  ///< of gemm_provider: who computes such products, the best first
-  std::string origin;  ///< where the numbers come from: "measured on …" or "estimated: …"
+  std::string origin;                  ///< where the numbers come from: "measured on …" or "estimated: …"
 
   bool fits(const Case& wanted) const;
   /// Throws Error if the record lacks the number.
