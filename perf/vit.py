@@ -1,15 +1,17 @@
 """sylvit's Vision Transformer beside PyTorch (timm's model, eager and compiled), onnxruntime and OpenVINO, in one run.
 
-All take turns for `--rounds` rounds, two threads each, f32, and the best times count; ratios above 1 mean that sylvit is
-faster. Whether the results agree is perf/vit_models.py's business, but each peer's logits are compared with timm's here, so
-that no one computes something else.
+All take turns pass by pass, two threads each, f32: a machine that changes its speed changes it for all of them. In a turn
+each runs once unmeasured (threads of the one before may still spin) and then twice, of which the better counts. Times are
+medians over the turns, and ratios are medians of the turns' ratios with their quartiles behind; above 1 sylvit is faster.
+Whether the results agree is perf/vit_models.py's business, but each peer's logits are compared with timm's here, so that no
+one computes something else.
 """
 
 import argparse
 import json
-import math
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,21 +26,53 @@ from vit_models import preset
 THREADS = 2
 
 
-def measure(run, seconds):
-    """The best time of one call, in ms."""
-    best, end, count = math.inf, time.perf_counter() + seconds, 0
-    while count < 2 or time.perf_counter() < end:
+class Sylvit:
+    """A `sylvit bench vit` that runs one pass when asked, and tells its time in ms."""
+
+    def __init__(self, program, model, score="softmax", passes="forward", batch=8, words=()):
+        self.words = [program, "bench", "vit", "--model", model, "--pass", passes, "--score", score, "--batch", str(batch), *words]
+        self.process = subprocess.Popen([*self.words, "--turns"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __call__(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def report(self, seconds):
+        """What the benchmark says by itself."""
+        command = [*self.words, "--json", "--seconds", str(seconds)]
+        return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def timed(run):
+    """`run` as a function that tells its time in ms."""
+    def measured():
         start = time.perf_counter()
         run()
-        best = min(best, time.perf_counter() - start)
-        count += 1
-    return best * 1e3
+        return (time.perf_counter() - start) * 1e3
+    return measured
 
 
-def bench(program, seconds, model, passes="forward", score="softmax", batch=8, words=()):
-    command = [program, "bench", "vit", "--json", "--model", model, "--pass", passes, "--score", score, "--batch", str(batch),
-               "--seconds", str(seconds), *words]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+def take_turns(contestants, seconds):
+    """Each contestant's times, one a turn, for `seconds` and at least five turns."""
+    times, end = {name: [] for name in contestants}, time.perf_counter() + seconds
+    while len(next(iter(times.values()))) < 5 or time.perf_counter() < end:
+        for name, run in contestants.items():
+            run()
+            times[name].append(min(run(), run()))
+    return times
+
+
+def ratio(theirs, ours):
+    quarters = statistics.quantiles([their / our for their, our in zip(theirs, ours)], n=4)
+    return f"{quarters[1]:.2f}x ({quarters[0]:.2f}-{quarters[2]:.2f})"
 
 
 def same(name, got, expected):
@@ -99,36 +133,32 @@ def head(*cells):
     row(*("---" for _ in cells))
 
 
-def compare_forward(program, names, batch, rounds, seconds, compiled):
+def compare_forward(program, names, batch, seconds, compiled):
     titles = ["sylvit softmax", "sylvit relu/L", "PyTorch", *(["PyTorch compiled"] if compiled else []), "onnxruntime", "OpenVINO"]
     head("forward, ms", *titles, "softmax vs the fastest peer", "relu/L vs softmax", "softmax's share of GEMM-1024")
     for name in names:
         images = torch.randn(batch, 3, 224, 224)
         peers = forward_peers(preset(name).eval(), images, compiled)
-        best, share = dict.fromkeys(titles, math.inf), 0.0
-        for _ in range(rounds):
-            result = bench(program, seconds, name, batch=batch)
-            best["sylvit softmax"] = min(best["sylvit softmax"], result["ms_best"])
-            share = max(share, result["gflops"] / result["ceiling_gflops"])
+        with Sylvit(program, name, batch=batch) as softmax, Sylvit(program, name, "relu", batch=batch) as relu:
+            contestants = {"sylvit softmax": softmax, "sylvit relu/L": relu, **{peer: timed(run) for peer, run in peers.items()}}
             with torch.inference_mode():
-                for peer, run in peers.items():
-                    best[peer] = min(best[peer], measure(run, seconds))
-            best["sylvit relu/L"] = min(best["sylvit relu/L"], bench(program, seconds, name, score="relu", batch=batch)["ms_best"])
-        ours = best["sylvit softmax"]
-        row(name, *(f"{best[title]:.0f}" for title in titles), f"{min(best[peer] for peer in peers) / ours:.2f}x",
-            f"{ours / best['sylvit relu/L']:.2f}x", f"{share:.0%}")
+                times = take_turns(contestants, seconds)
+        medians = {title: statistics.median(times[title]) for title in titles}
+        fastest = min(peers, key=medians.get)
+        alone = softmax.report(seconds / 10)
+        row(name, *(f"{medians[title]:.0f}" for title in titles), ratio(times[fastest], times["sylvit softmax"]),
+            ratio(times["sylvit softmax"], times["sylvit relu/L"]), f"{alone['gflops'] / alone['ceiling_gflops']:.0%}")
 
 
-def compare_training(program, name, batch, rounds, seconds):
+def compare_training(program, name, batch, seconds):
     head("train step, ms", "sylvit softmax", "sylvit relu/L", "PyTorch", "softmax vs PyTorch", "relu/L vs PyTorch")
     step = training_step(preset(name), torch.randn(batch, 3, 224, 224))
     step()
-    ours, relu, theirs = math.inf, math.inf, math.inf
-    for _ in range(rounds):
-        ours = min(ours, bench(program, seconds, name, "train", batch=batch)["ms_best"])
-        theirs = min(theirs, measure(step, seconds))
-        relu = min(relu, bench(program, seconds, name, "train", "relu", batch=batch)["ms_best"])
-    row(name, f"{ours:.0f}", f"{relu:.0f}", f"{theirs:.0f}", f"{theirs / ours:.2f}x", f"{theirs / relu:.2f}x")
+    with Sylvit(program, name, passes="train", batch=batch) as softmax, \
+            Sylvit(program, name, "relu", "train", batch) as relu:
+        times = take_turns({"softmax": softmax, "PyTorch": timed(step), "relu": relu}, seconds)
+    row(name, *(f"{statistics.median(times[title]):.0f}" for title in ("softmax", "relu", "PyTorch")),
+        ratio(times["PyTorch"], times["softmax"]), ratio(times["PyTorch"], times["relu"]))
 
 
 def peak_memory(command):
@@ -162,14 +192,13 @@ def compare_memory(program, name, batch):
     row(name, f"{ours:.0f}", f"{recomputed:.0f}", f"{theirs:.0f}", f"{ours / theirs:.2f}x", f"{recomputed / theirs:.2f}x")
 
 
-def compare_gate(program, rounds, seconds):
-    head("S/8, relu/L, forward, batch 2", "without gate, ms", "with gate, ms", "cost", "of its operations")
-    plain, gated, work = math.inf, math.inf, []
-    for _ in range(rounds):
-        without, with_gate = (bench(program, seconds, "S/8", score="relu", batch=2, words=words) for words in ([], ["--gate"]))
-        plain, gated = min(plain, without["ms_best"]), min(gated, with_gate["ms_best"])
-        work = [result["gflops"] * result["ms_best"] for result in (without, with_gate)]
-    row("", f"{plain:.0f}", f"{gated:.0f}", f"{gated / plain - 1:+.1%}", f"{work[1] / work[0] - 1:+.1%}")
+def compare_gate(program, seconds):
+    head("S/8, relu/L, forward, batch 2", "without gate, ms", "with gate, ms", "gated / plain", "of its operations")
+    with Sylvit(program, "S/8", "relu", batch=2) as plain, Sylvit(program, "S/8", "relu", batch=2, words=["--gate"]) as gated:
+        times = take_turns({"plain": plain, "gated": gated}, seconds)
+    work = [result["gflops"] * result["ms_best"] for result in (plain.report(0), gated.report(0))]
+    row("", *(f"{statistics.median(times[name]):.0f}" for name in times), ratio(times["gated"], times["plain"]),
+        f"{work[1] / work[0]:.3f}x")
 
 
 def start_time(program, name):
@@ -179,8 +208,10 @@ def start_time(program, name):
         save_file(preset(name).state_dict(), weights)
         save_file({"images": torch.randn(1, 3, 224, 224)}, images)
         command = [program, "run", "vit", "--model", name, "--weights", weights, "--input", images, "--output", out]
-        times = [measure(lambda: subprocess.run(command, check=True), 0) for _ in range(3)]
-    forward = bench(program, 1, name, batch=1)["ms_best"]
+        start = timed(lambda: subprocess.run(command, check=True))
+        times = [start() for _ in range(5)]
+    with Sylvit(program, name, batch=1) as model:
+        forward = min(model() for _ in range(10))
     head("`run vit`, one image, s", "all", "of which the pass itself")
     row(name, f"{min(times) / 1e3:.2f}", f"{forward / 1e3:.2f}")
 
@@ -190,8 +221,7 @@ def main():
     parser.add_argument("--sylvit", default="build/sylvit")
     parser.add_argument("--models", default="S/32,S/16,B/16", help="for the forward pass")
     parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--seconds", type=float, default=60, help="for each row")
     parser.add_argument("--parts", default="forward,train,memory,gate,start")
     parser.add_argument("--compiled", action="store_true", help="torch.compile too (takes minutes to compile)")
     parser.add_argument("--torch-memory", metavar="MODEL", help=argparse.SUPPRESS)
@@ -205,13 +235,13 @@ def main():
         sys.exit(f"{options.sylvit} is not there: build it with ci/build, or name another with --sylvit")
     program, parts = options.sylvit, options.parts.split(",")
     if "forward" in parts:
-        compare_forward(program, options.models.split(","), options.batch, options.rounds, options.seconds, options.compiled)
+        compare_forward(program, options.models.split(","), options.batch, options.seconds, options.compiled)
     if "train" in parts:
-        compare_training(program, "S/16", options.batch, options.rounds, options.seconds)
+        compare_training(program, "S/16", options.batch, options.seconds)
     if "memory" in parts:
         compare_memory(program, "S/16", options.batch)
     if "gate" in parts:
-        compare_gate(program, options.rounds, options.seconds)
+        compare_gate(program, options.seconds)
     if "start" in parts:
         start_time(program, "S/16")
 

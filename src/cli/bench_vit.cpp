@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <fmt/core.h>
+#include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -27,6 +29,7 @@ struct Options {
   double seconds = 5;
   bool recompute = false;
   bool profile = false;
+  bool turns = false;
   bool json = false;
 };
 
@@ -162,8 +165,15 @@ void bench(const Options& options) {
     if (train) training->step(parameters);
     device.wait();
   };
-  Ceiling ceiling(device);
   run();
+  if (options.turns) {
+    for (std::string line; std::getline(std::cin, line);) {
+      fmt::print("{:.4f}\n", milliseconds(run));
+      std::fflush(stdout);
+    }
+    return;
+  }
+  Ceiling ceiling(device);
   Times times;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.seconds);
   while (times.count() < 3 || std::chrono::steady_clock::now() < end) {
@@ -216,6 +226,10 @@ void add_bench_vit(CLI::App& program) {
   command->add_flag("--recompute", options->recompute, "Compute activations again in the backward pass");
   command->add_flag("--profile", options->profile, "Also time, work and share of the ceiling of each layer");
   command->add_flag("--json", options->json, "Print a JSON object");
+  command
+      ->add_flag("--turns", options->turns,
+                 "Run a pass for every line of standard input and print its ms: for taking turns with other programs")
+      ->excludes("--seconds", "--profile", "--json");
   command->callback([options] { bench(*options); });
 }
 
