@@ -13,8 +13,11 @@ std::int64_t panels_of(const Product& product, const kernels::GemmConfig& config
   return static_cast<std::int64_t>(divided_up(product.n, config.width()));
 }
 
-BuiltinKernels kernels_for(const Device& device, const Product& product) {
-  return builtin_kernels(tuning::table_for(device.info()), product.type, product.c_type);
+/// Only the product itself depends on the epilogue.
+BuiltinKernels kernels_for(const Device& device, const Product& product,
+                           kernels::GemmEpilogueKind epilogue = kernels::GemmEpilogueKind::none) {
+  return builtin_kernels(tuning::table_for(device.info()), product.type, product.c_type,
+                         {epilogue, product.a.transposed});
 }
 
 }  // namespace
@@ -65,7 +68,7 @@ sycl::event builtin_pack(const Device& device, const Product& product, void* pac
 
 sycl::event builtin_gemm(const Device& device, const Product& product, const kernels::GemmOutput& output,
                          const void* packed, Events after) {
-  const BuiltinKernels kernels = kernels_for(device, product);
+  const BuiltinKernels kernels = kernels_for(device, product, static_cast<kernels::GemmEpilogueKind>(output.epilogue));
   const kernels::GemmConfig& config = kernels.config;
   const std::int64_t panels = panels_of(product, config);
   const Factor& a = product.a;
@@ -73,7 +76,7 @@ sycl::event builtin_gemm(const Device& device, const Product& product, const ker
       device, kernels.multiply,
       {.groups = {size(product.batch), divided_up(product.m, config.row_block), divided_up(panels, config.panels)},
        .work_items = size(config.work_items()),
-       .local_floats = size(config.local_floats())},
+       .local_floats = size(kernels.local_floats)},
       {.a = a.data,
        .packed = static_cast<const float*>(packed),
        .a_stride = a.stride,
@@ -82,18 +85,20 @@ sycl::event builtin_gemm(const Device& device, const Product& product, const ker
        .m = static_cast<int>(product.m),
        .n = static_cast<int>(product.n),
        .k = static_cast<int>(product.k),
-       .total_panels = static_cast<int>(panels),
-       .transposed = a.transposed ? 1 : 0},
+       .total_panels = static_cast<int>(panels)},
       after);
 }
 
 sycl::event run_epilogue(const Device& device, const Product& product, const kernels::GemmOutput& output,
                          Events after) {
   const EpilogueKernel epilogue = epilogue_kernel(tuning::table_for(device.info()), product.c_type);
+  kernels::GemmOutput behind = output;
+  behind.alpha = 1.0F;  // the other library has seen to them
+  behind.beta = 0.0F;
   return runtime::launch(device, epilogue.kernel,
                          {.groups = {size(product.batch), divided_up(product.m, epilogue.config.rows), 1},
                           .work_items = size(epilogue.config.work_items)},
-                         {.output = output, .m = static_cast<int>(product.m), .n = static_cast<int>(product.n)}, after);
+                         {.output = behind, .m = static_cast<int>(product.m), .n = static_cast<int>(product.n)}, after);
 }
 
 }  // namespace sylvit::blas

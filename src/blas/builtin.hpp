@@ -15,8 +15,9 @@ struct BuiltinKernels {
   kernels::GemmConfig config;
   runtime::Kernel<kernels::GemmPackArguments> pack;
   runtime::Kernel<kernels::GemmArguments> multiply;
+  int local_floats;  ///< of multiply
 };
-BuiltinKernels builtin_kernels(const tuning::Table& table, DType type, DType c_type);
+BuiltinKernels builtin_kernels(const tuning::Table& table, DType type, DType c_type, const kernels::GemmForm& form);
 
 struct EpilogueKernel {
   kernels::GemmEpilogueConfig config;

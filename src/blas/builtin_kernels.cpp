@@ -1,9 +1,27 @@
+#include <array>
+
 #include "blas/builtin.hpp"
 #include "tuning/variant.hpp"
 
 namespace sylvit::blas {
 
-BuiltinKernels builtin_kernels(const tuning::Table& table, DType type, DType c_type) {
+namespace {
+
+using kernels::GemmEpilogueKind;
+
+constexpr std::array epilogues = {GemmEpilogueKind::none, GemmEpilogueKind::bias, GemmEpilogueKind::bias_gelu,
+                                  GemmEpilogueKind::bias_gelu_tanh, GemmEpilogueKind::bias_residual};
+
+std::string text(const kernels::GemmForm& form) {
+  constexpr std::array names = {"none", "bias", "bias_gelu", "bias_gelu_tanh", "bias_residual"};
+  static_assert(names.size() == epilogues.size());
+  return std::string("GemmForm{GemmEpilogueKind::") + names[static_cast<std::size_t>(form.epilogue)] + ", " +
+         (form.transposed ? "true" : "false") + "}";
+}
+
+}  // namespace
+
+BuiltinKernels builtin_kernels(const tuning::Table& table, DType type, DType c_type, const kernels::GemmForm& form) {
   const tuning::Record& record = table.find({.kernel = "gemm", .dtype = type});
   const kernels::GemmConfig config = tuning::checked(kernels::GemmConfig{.lanes = record.number("lanes"),
                                                                          .columns = record.number("columns"),
@@ -11,19 +29,22 @@ BuiltinKernels builtin_kernels(const tuning::Table& table, DType type, DType c_t
                                                                          .row_block = record.number("row_block"),
                                                                          .panels = record.number("panels"),
                                                                          .depth_block = record.number("depth_block"),
-                                                                         .sub_groups = record.number("sub_groups")},
+                                                                         .sub_groups = record.number("sub_groups"),
+                                                                         .staged = record.number("staged")},
                                                      record);
-  const std::string text =
+  const std::string config_text =
       tuning::config_text("GemmConfig", {config.lanes, config.columns, config.rows, config.row_block, config.panels,
-                                         config.depth_block, config.sub_groups});
+                                         config.depth_block, config.sub_groups, config.staged});
+  const bool staged = type == DType::f32 ? kernels::is_staged<float>(form, config) : true;
   return {config,
           tuning::named<kernels::GemmPackArguments>("gemm.hpp", "GemmPackArguments",
-                                                    "GemmPack<" + tuning::type_text(type) + ", " + text + ">",
+                                                    "GemmPack<" + tuning::type_text(type) + ", " + config_text + ">",
                                                     config.lanes, false),
-          tuning::named<kernels::GemmArguments>(
-              "gemm.hpp", "GemmArguments",
-              "Gemm<" + tuning::type_text(type) + ", " + tuning::type_text(c_type) + ", " + text + ">", config.lanes,
-              true)};
+          tuning::named<kernels::GemmArguments>("gemm.hpp", "GemmArguments",
+                                                "Gemm<" + tuning::type_text(type) + ", " + tuning::type_text(c_type) +
+                                                    ", " + text(form) + ", " + config_text + ">",
+                                                config.lanes, true),
+          config.sum_floats() + (staged ? config.staged_floats(form.transposed) : 0)};
 }
 
 EpilogueKernel epilogue_kernel(const tuning::Table& table, DType c_type) {
@@ -40,10 +61,13 @@ EpilogueKernel epilogue_kernel(const tuning::Table& table, DType c_type) {
 std::vector<runtime::KernelName> gemm_variants(const tuning::Table& table) {
   std::vector<runtime::KernelName> result;
   for (const DType type : tuning::storage_types) {
-    const BuiltinKernels narrow = builtin_kernels(table, type, type);
-    result.push_back(narrow.pack);
-    result.push_back(narrow.multiply);
-    if (type != DType::f32) result.push_back(builtin_kernels(table, type, DType::f32).multiply);
+    result.push_back(builtin_kernels(table, type, type, {}).pack);
+    for (const GemmEpilogueKind epilogue : epilogues)
+      for (const bool transposed : {false, true}) {
+        result.push_back(builtin_kernels(table, type, type, {epilogue, transposed}).multiply);
+        if (type != DType::f32)
+          result.push_back(builtin_kernels(table, type, DType::f32, {epilogue, transposed}).multiply);
+      }
     result.push_back(epilogue_kernel(table, type).kernel);
   }
   return result;

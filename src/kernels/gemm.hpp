@@ -15,22 +15,26 @@
 //        |       |                    |   w   |  |   w   |
 //        +-------+                    +-------+  +-------+
 //
-// Gemm: a work-group owns row_block rows and `panels` panels of C. It takes depth_block of k at a time: its rows of A
-// go to local memory, then register tiles (tile.hpp) of `rows` x `width` pass over the panels, which are read where
-// they lie:
+// Gemm: a work-group owns row_block rows and `panels` panels of C. It takes depth_block of k at a time, and register
+// tiles (tile.hpp) of `rows` x `width` pass over the panels, which are read where they lie:
 //
 //                                panel      panel
 //                              +-------+  +-------+
 //              depth_block     |       |  |       |
 //           +-------------+    +-------+  +-------+
-//      row  |  A, local   | -> | tile  |  | tile  |   C of the work-group in local memory between depth blocks,
-//     block |             | -> | tile  |  | tile  |   and for the epilogue, which runs row by row
+//      row  |  A          | -> | tile  |  | tile  |   sums of the work-group in local memory between depth blocks;
+//     block |             | -> | tile  |  | tile  |   after the last, a tile goes through the epilogue into C
 //           +-------------+    +-------+  +-------+
+//
+// A's rows are copied to local memory first where that pays (`staged`: work-groups of many sub-groups), and wherever
+// they must be converted or turned; otherwise they too are read where they lie.
 //
 // The sum over k runs in order, whatever the tile numbers: a row of C has the same bits in any batch and configuration.
 #pragma once
 
 #include <sylvit/float16.hpp>
+
+#include <type_traits>
 
 #include "kernels/scores.hpp"
 #include "kernels/sycl.hpp"
@@ -40,6 +44,10 @@ namespace sylvit::kernels {
 
 enum class GemmEpilogueKind : int { none, bias, bias_gelu, bias_gelu_tanh, bias_residual };
 
+constexpr bool is_gelu(GemmEpilogueKind kind) {
+  return kind == GemmEpilogueKind::bias_gelu || kind == GemmEpilogueKind::bias_gelu_tanh;
+}
+
 struct GemmConfig {
   int lanes;        ///< work-items that share a register tile
   int columns;      ///< columns of the tile that each of them holds
@@ -48,6 +56,7 @@ struct GemmConfig {
   int panels;       ///< panels of C a work-group owns
   int depth_block;  ///< k in local memory at a time
   int sub_groups;   ///< sub-groups in a work-group
+  int staged;       ///< 1: A goes through local memory even where it could be read in place
 
   constexpr int width() const { return lanes * columns; }
   constexpr int work_items() const { return lanes * sub_groups; }
@@ -55,15 +64,18 @@ struct GemmConfig {
   constexpr int depth_pitch() const { return ((depth_block + 15) / 16 | 1) * 16; }
   /// Distance of two k of a register tile's rows where A is transposed: a whole number of them to a vector of eight.
   constexpr int transposed_pitch() const { return 8 % rows == 0 ? rows : (rows + 7) / 8 * 8; }
-  constexpr int left_floats() const {
-    const int plain = row_block * depth_pitch();
-    const int transposed = depth_block * (row_block / rows) * transposed_pitch();
-    return plain > transposed ? plain : transposed;
+  /// A register tile's share of A where A is transposed; a cache line more, so that tiles spread over the cache sets.
+  constexpr int transposed_tile_floats() const { return depth_block * transposed_pitch() + 16; }
+  constexpr int staged_floats(bool transposed) const {
+    return transposed ? row_block / rows * transposed_tile_floats() : row_block * depth_pitch();
   }
-  constexpr int local_floats() const { return left_floats() + row_block * panels * width(); }
+  /// Every sub-group has as many tiles as the one that has most.
+  constexpr int sum_floats() const {
+    return (row_block / rows + sub_groups - 1) / sub_groups * sub_groups * panels * rows * width();
+  }
   constexpr bool valid() const {
     return lanes > 0 && columns > 0 && rows > 0 && row_block > 0 && row_block % rows == 0 && panels > 0 &&
-           depth_block > 0 && sub_groups > 0;
+           depth_block > 0 && sub_groups > 0 && (staged == 0 || staged == 1);
   }
 };
 
@@ -157,16 +169,30 @@ struct GemmArguments {
   GemmOutput output;
   int m, n, k;
   int total_panels;
-  int transposed;  ///< A lies as [k, m]
 };
 
-/// One row of results, `columns` numbers a work-item; `value` is alpha · A B + beta · C.
+/// What a product is, beside its tile numbers.
+struct GemmForm {
+  GemmEpilogueKind epilogue;
+  bool transposed;  ///< A lies as [k, m]
+};
+
+/// Whether A goes through local memory.
+template <class T>
+constexpr bool is_staged(const GemmForm& form, const GemmConfig& config) {
+  return config.staged != 0 || form.transposed || !std::is_same_v<T, float>;
+}
+
+/// An element on its way to C, `column` of the rows that the pointers name. Every step is one rounding, written so that
+/// no compiler joins two of them in one place and not in another: rows must not depend on where their tile ends.
 template <class C, GemmEpilogueKind kind>
-[[gnu::always_inline]] inline void finish_element(const GemmOutput& output, float value, C* c, C* kept,
-                                                  const C* residual, std::int64_t column) {
-  if constexpr (kind != GemmEpilogueKind::none) value += output.bias[column];
+[[gnu::always_inline]] inline void finish_element(const GemmOutput& output, float product, const float* bias, C* c,
+                                                  C* kept, const C* residual, std::int64_t column) {
+  float value = output.alpha * product;
+  if constexpr (kind != GemmEpilogueKind::none) value = sycl::fma(output.alpha, product, bias[column]);
+  if (output.beta != 0.0F) value = sycl::fma(output.beta, static_cast<float>(c[column]), value);
   if constexpr (kind == GemmEpilogueKind::bias_residual) value += static_cast<float>(residual[column]);
-  if constexpr (kind == GemmEpilogueKind::bias_gelu || kind == GemmEpilogueKind::bias_gelu_tanh) {
+  if constexpr (is_gelu(kind)) {
     // Rounded before gelu sees it, so that a backward pass computes the same from what was kept.
     const auto rounded = static_cast<C>(value);
     if (kept != nullptr) kept[column] = rounded;
@@ -176,7 +202,7 @@ template <class C, GemmEpilogueKind kind>
   c[column] = static_cast<C>(value);
 }
 
-template <class T, class C, GemmConfig config>
+template <class T, class C, GemmForm form, GemmConfig config>
 struct Gemm {
   using Arguments = GemmArguments;
   static_assert(config.valid());
@@ -193,14 +219,17 @@ struct Gemm {
   static constexpr int width = config.width();
   static constexpr int pitch = config.depth_pitch();
   static constexpr int step_pitch = config.transposed_pitch();
-  static constexpr int sum_pitch = config.panels * width;
+  static constexpr int tile_floats = config.transposed_tile_floats();
+  static constexpr bool staged = is_staged<T>(form, config);
+  static constexpr GemmEpilogueKind kind = form.epilogue;
+  using Tile = RegisterTile<rows, columns>;
 
   const Arguments args;
   const std::int64_t batch;
   const int first_row, row_count, first_panel, panel_count;
   const int lane, sub_group;
+  float* const sums;  // a register tile after the other
   float* const left;
-  float* const sums;  // [row_block][panels * width]
 
   static int smaller(int a, int b) { return a < b ? a : b; }
 
@@ -213,26 +242,24 @@ struct Gemm {
         panel_count(smaller(config.panels, arguments.total_panels - first_panel)),
         lane(config.sub_groups == 1 ? lane_of(item) : lane_of(item) % lanes),
         sub_group(config.sub_groups == 1 ? 0 : lane_of(item) / lanes),
-        left(local),
-        sums(local + config.left_floats()) {}
+        sums(local),
+        left(local + config.sum_floats()) {}
 
   [[gnu::always_inline]] void work(const sycl::nd_item<3>& item) const {
     int k = 0;
     do {
       const int count = smaller(config.depth_block, args.k - k);
-      if (args.transposed != 0)
-        stage_transposed(k, count);
-      else
-        stage(k, count);
-      barrier(item);
-      if (args.transposed != 0)
-        multiply<TileStrides{1, step_pitch, width, lanes}>(k, count, config.depth_block * step_pitch);
-      else
-        multiply<TileStrides{pitch, 1, width, lanes}>(k, count, rows * pitch);
-      barrier(item);
+      if constexpr (staged) {
+        if constexpr (form.transposed)
+          stage_transposed(k, count);
+        else
+          stage(k, count);
+        barrier(item);
+      }
+      multiply(k, count);
+      if constexpr (staged) barrier(item);
       k += config.depth_block;
     } while (k < args.k);
-    finish();
   }
 
   /// Rows of A; those past the end repeat the last one and are never stored.
@@ -249,22 +276,27 @@ struct Gemm {
   }
 
   /// The same where A lies as [k, m]: a register tile's rows side by side, [tile][k][rows], a vector at a time. What
-  /// stands behind the last of the rows in a vector is read from the next tile and used by none.
+  /// stands behind the last of the rows in a vector is read from the next tile and used by none. A row of A is read
+  /// from end to end before the next: its neighbours often share a set of the cache.
   [[gnu::always_inline]] void stage_transposed(int k, int count) const {
     const int tiles = (row_count + rows - 1) / rows;
     const T* from = static_cast<const T*>(args.a) + batch * args.a_batch + k * args.a_stride + first_row;
-    for (int tile = sub_group; tile < tiles; tile += config.sub_groups) {
-      const T* source = from + tile * rows;
-      float* target = left + tile * (config.depth_block * step_pitch);
-      if constexpr (lanes <= step_pitch) {
-        if (first_row + tile * rows + step_pitch <= args.m) {
-          for (int step = 0; step < count; ++step)
+    int whole_tiles = 0;
+    if constexpr (lanes <= step_pitch) {
+      const int vectors_end = args.m - first_row - step_pitch;
+      whole_tiles = vectors_end < 0 ? 0 : smaller(tiles, vectors_end / rows + 1);
+      for (int step = sub_group; step < count; step += config.sub_groups) {
+        const T* source = from + step * args.a_stride + lane;
+        float* target = left + step * step_pitch + lane;
+        for (int tile = 0; tile < whole_tiles; ++tile)
 #pragma unroll
-            for (int row = 0; row < step_pitch; row += lanes)
-              target[step * step_pitch + row + lane] = static_cast<float>(source[step * args.a_stride + row + lane]);
-          continue;
-        }
+          for (int row = 0; row < step_pitch; row += lanes)
+            target[tile * tile_floats + row] = static_cast<float>(source[tile * rows + row]);
       }
+    }
+    for (int tile = whole_tiles + sub_group; tile < tiles; tile += config.sub_groups) {
+      const T* source = from + tile * rows;
+      float* target = left + tile * tile_floats;
       const int last = row_count - tile * rows - 1;
       for (int element = lane; element < count * step_pitch; element += lanes)
         target[element] =
@@ -272,69 +304,126 @@ struct Gemm {
     }
   }
 
-  template <TileStrides strides>
-  [[gnu::always_inline]] void multiply(int k, int count, int tile_distance) const {
+  /// All tiles of the work-group, over one depth block. What changes from tile to tile is counted up rather than
+  /// computed anew: between two of the inner loops every instruction counts (90 against 87 % of the CPU's peak).
+  [[gnu::always_inline]] void multiply(int k, int count) const {
     const int row_tiles = (row_count + rows - 1) / rows;
-    const float* right = args.packed + (batch * args.total_panels + first_panel) * args.k * width +
+    const bool first = k == 0;
+    const bool last = k + count >= args.k;
+    // A sum that does not outlive its tile needs no place of its own.
+    const int sum_step = args.k <= config.depth_block ? 0 : config.sub_groups * rows * width;
+    const std::int64_t panel_floats = static_cast<std::int64_t>(args.k) * width;
+    const float* right = args.packed + (batch * args.total_panels + first_panel) * panel_floats +
                          static_cast<std::int64_t>(k) * width + lane;
-    for (int panel = 0; panel < panel_count; ++panel)
+    float* sum = sums + sub_group * rows * width + lane;
+    Place place = place_of(sub_group * rows, first_panel * width + lane);
+    int columns_left = args.n - first_panel * width;
+    for (int panel = 0; panel < panel_count; ++panel) {
+      Place at = place;
       for (int tile = sub_group; tile < row_tiles; tile += config.sub_groups) {
-        float* sum = sums + tile * rows * sum_pitch + panel * width + lane;
-        RegisterTile<rows, columns> result;
-        if (k == 0) {
+        const int rows_left = row_count - tile * rows;
+        Tile result;
+        if (first)
           result.clear();
+        else
+          each(
+              result, [&](float& value, int r, int x)
+                          __attribute__((always_inline)) { value = sum[r * width + x * lanes]; });
+        accumulate_tile(result, tile, rows_left, right, k, count);
+        if (last && !is_gelu(kind) && rows_left >= rows && columns_left >= width) {
+          each(
+              result, [&](float& value, int r, int x)
+                          __attribute__((always_inline)) { at.finish(args.output, value, r, x * lanes); });
         } else {
-#pragma unroll
-          for (int r = 0; r < rows; ++r)
-#pragma unroll
-            for (int x = 0; x < columns; ++x) result.value[r][x] = sum[r * sum_pitch + x * lanes];
+          each(
+              result, [&](float& value, int r, int x)
+                          __attribute__((always_inline)) { sum[r * width + x * lanes] = value; });
+          if (last) finish_rows(sum, at, smaller(rows, rows_left), columns_left);
         }
-        accumulate<strides>(result, left + tile * tile_distance,
-                            right + static_cast<std::int64_t>(panel) * args.k * width, count);
-#pragma unroll
-        for (int r = 0; r < rows; ++r)
-#pragma unroll
-          for (int x = 0; x < columns; ++x) sum[r * sum_pitch + x * lanes] = result.value[r][x];
+        sum += sum_step;
+        at.down(args.output, config.sub_groups * rows);
       }
-  }
-
-  [[gnu::always_inline]] void finish() const {
-    switch (static_cast<GemmEpilogueKind>(args.output.epilogue)) {
-      case GemmEpilogueKind::none:
-        return finish_as<GemmEpilogueKind::none>();
-      case GemmEpilogueKind::bias:
-        return finish_as<GemmEpilogueKind::bias>();
-      case GemmEpilogueKind::bias_gelu:
-        return finish_as<GemmEpilogueKind::bias_gelu>();
-      case GemmEpilogueKind::bias_gelu_tanh:
-        return finish_as<GemmEpilogueKind::bias_gelu_tanh>();
-      case GemmEpilogueKind::bias_residual:
-        return finish_as<GemmEpilogueKind::bias_residual>();
+      right += panel_floats;
+      place.right(width);
+      columns_left -= width;
     }
   }
 
-  template <GemmEpilogueKind kind>
-  [[gnu::always_inline]] void finish_as() const {
+  [[gnu::always_inline]] void accumulate_tile(Tile& result, int tile, int rows_left, const float* right, int k,
+                                              int count) const {
+    if constexpr (!staged) {
+      const auto* from = static_cast<const float*>(args.a) + batch * args.a_batch + k +
+                         static_cast<std::int64_t>(first_row + tile * rows) * args.a_stride;
+      const float* places[rows];
+#pragma unroll
+      for (int r = 0; r < rows; ++r) places[r] = from + smaller(r, rows_left - 1) * args.a_stride;
+      accumulate_rows<TileStrides{0, 1, width, lanes}>(result, places, right, count);
+    } else if constexpr (form.transposed) {
+      accumulate<TileStrides{1, step_pitch, width, lanes}>(result, left + tile * tile_floats, right, count);
+    } else {
+      accumulate<TileStrides{pitch, 1, width, lanes}>(result, left + tile * (rows * pitch), right, count);
+    }
+  }
+
+  template <class Element>
+  [[gnu::always_inline]] static void each(Tile& tile, const Element& element) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+#pragma unroll
+      for (int x = 0; x < columns; ++x) element(tile.value[r][x], r, x);
+  }
+
+  /// Where this work-item's first element of a tile lies in C, and in the tensors that are laid out like C.
+  struct Place {
+    C* c;
+    C* kept;
+    const C* residual;
+    const float* bias;
+
+    [[gnu::always_inline]] void down(const GemmOutput& output, int count) {
+      c += count * output.c_stride;
+      if constexpr (is_gelu(kind)) kept = kept == nullptr ? nullptr : kept + count * output.kept_stride;
+      if constexpr (kind == GemmEpilogueKind::bias_residual) residual += count * output.residual_stride;
+    }
+    [[gnu::always_inline]] void right(int count) {
+      c += count;
+      if constexpr (is_gelu(kind)) kept = kept == nullptr ? nullptr : kept + count;
+      if constexpr (kind == GemmEpilogueKind::bias_residual) residual += count;
+      if constexpr (kind != GemmEpilogueKind::none) bias += count;
+    }
+    [[gnu::always_inline]] void finish(const GemmOutput& output, float product, int row, int column) const {
+      finish_element<C, kind>(output, product, bias, c + row * output.c_stride,
+                              kept == nullptr ? nullptr : kept + row * output.kept_stride,
+                              residual + row * output.residual_stride, column);
+    }
+  };
+
+  [[gnu::always_inline]] Place place_of(int row, int column) const {
     const GemmOutput& output = args.output;
-    const int first_column = first_panel * width;
-    const int count = smaller(panel_count * width, args.n - first_column);
-    const int whole = count / lanes * lanes;
-    for (int row = sub_group; row < row_count; row += config.sub_groups) {
-      const std::int64_t at = first_row + row;
-      C* c = static_cast<C*>(output.c) + batch * output.c_batch + at * output.c_stride;
-      C* kept = output.kept == nullptr
-                    ? nullptr
-                    : static_cast<C*>(output.kept) + batch * output.kept_batch + at * output.kept_stride;
-      const C* residual =
-          static_cast<const C*>(output.residual) + batch * output.residual_batch + at * output.residual_stride;
-      const float* sum = sums + row * sum_pitch;
-      const auto element = [&](int x) {
-        float value = output.alpha * sum[x];
-        if (output.beta != 0.0F) value += output.beta * static_cast<float>(c[first_column + x]);
-        finish_element<C, kind>(output, value, c, kept, residual, first_column + x);
-      };
-      for (int x = 0; x < whole; x += lanes) element(x + lane);
-      if (whole + lane < count) element(whole + lane);
+    const std::int64_t at = first_row + row;
+    Place place{};
+    place.c = static_cast<C*>(output.c) + batch * output.c_batch + at * output.c_stride + column;
+    if constexpr (is_gelu(kind)) {
+      if (output.kept != nullptr)
+        place.kept = static_cast<C*>(output.kept) + batch * output.kept_batch + at * output.kept_stride + column;
+    }
+    if constexpr (kind == GemmEpilogueKind::bias_residual)
+      place.residual =
+          static_cast<const C*>(output.residual) + batch * output.residual_batch + at * output.residual_stride + column;
+    if constexpr (kind != GemmEpilogueKind::none) place.bias = output.bias + column;
+    return place;
+  }
+
+  /// A tile from local memory, row by row: gelu twelve times over in the registers' code would be slower by far, and
+  /// at C's edges not all of a tile is wanted.
+  [[gnu::always_inline]] void finish_rows(const float* sum, const Place& at, int row_end, int columns_left) const {
+    for (int r = 0; r < row_end; ++r) {
+      if (columns_left >= width) {
+        for (int x = 0; x < columns; ++x) at.finish(args.output, sum[r * width + x * lanes], r, x * lanes);
+      } else {
+        for (int x = 0; x < columns; ++x)
+          if (x * lanes + lane < columns_left) at.finish(args.output, sum[r * width + x * lanes], r, x * lanes);
+      }
     }
   }
 };
@@ -391,7 +480,7 @@ struct GemmEpilogue {
       const C* residual =
           static_cast<const C*>(output.residual) + batch * output.residual_batch + row * output.residual_stride;
       const auto element = [&](int x) {
-        finish_element<C, kind>(output, static_cast<float>(c[x]), c, kept, residual, x);
+        finish_element<C, kind>(output, static_cast<float>(c[x]), output.bias, c, kept, residual, x);
       };
       for (int x = 0; x < whole; x += config.work_items) element(x + lane);
       if (whole + lane < args.n) element(whole + lane);
