@@ -189,14 +189,14 @@ class AttentionBench final : public KernelBench {
     for (int attempt = 0; attempt < 20; ++attempt) {
       const std::vector<float> q = random_values(queries.elements(), work_.dtype);
       const std::vector<float> k = random_values(keys.elements(), work_.dtype);
+      const std::vector<float> v = random_values(keys.elements(), work_.dtype);
       problem.q = exact(q);
       problem.k = exact(k);
+      problem.v = exact(v);
       if (attempt < 19 && work_.backward && work_.score != Score::softmax) {
         const std::vector<double> scores = reference::attention_scores(problem);
         if (std::ranges::any_of(scores, [](double s) { return std::abs(s) < 2e-6; })) continue;
       }
-      const std::vector<float> v = random_values(keys.elements(), work_.dtype);
-      problem.v = exact(v);
       small_ = make(queries, keys);
       small_.inputs = {
           .q = upload(q, work_.dtype, queries), .k = upload(k, work_.dtype, keys), .v = upload(v, work_.dtype, keys)};

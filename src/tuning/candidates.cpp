@@ -136,7 +136,7 @@ class Maker {
 
   void add_backward(const Tile& tile) {
     std::set<std::pair<int, int>> blocks;
-    for (const int query_block : {8, 16, 24, 36, 48, 64, 96})
+    for (const int query_block : {4, 8, 16, 24, 36, 48, 64, 96})
       for (const int key_block : {16, 32, 48, 64, 96, 128, 160, 208, 256}) {
         const int queries = multiple_near(query_block, tile.rows);
         const int keys = multiple_near(key_block, tile.width());

@@ -3,6 +3,7 @@
 #include <sylvit/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <limits>
 
@@ -41,7 +42,7 @@ class Search {
     halve();
     if (options_.stop()) return std::move(result_);
     decide();
-    result_.finished = true;
+    result_.finished = !options_.stop();
     return std::move(result_);
   }
 
@@ -125,7 +126,6 @@ class Search {
   void decide() {
     std::vector<double> used_times;
     std::vector<double> ratios;
-    std::vector<double> times;
     const bool challenged = !contestants_.empty() && contestants_.front().best_ms < used_.best_ms;
     for (std::size_t i = 0; i < options_.finals && !options_.stop(); ++i) {
       // Who goes first changes: the first of a pair may find a colder cache.
@@ -135,17 +135,16 @@ class Search {
       const double other = challenged ? bench_.run(contestants_.front().record) : 0;
       if (!used_first) own = bench_.run(used_.record);
       used_times.push_back(own);
-      times.push_back(other);
       ratios.push_back(other / own);
     }
     if (used_times.empty()) return;
     result_.used_ms = median(used_times);
     result_.best_ms = result_.used_ms;
-    const double fastest = *std::ranges::min_element(times);
-    const double fastest_used = *std::ranges::min_element(used_times);
-    if (!challenged || median(ratios) > 1 - options_.margin || fastest > fastest_used) return;
+    // Of 21 turns, a record that is no faster wins 15 in one of thirty searches, and then seldom by the margin.
+    const auto won = static_cast<std::size_t>(std::ranges::count_if(ratios, [](double ratio) { return ratio < 1; }));
+    if (!challenged || options_.stop() || median(ratios) > 1 - options_.margin || 10 * won < 7 * ratios.size()) return;
     result_.best = contestants_.front().record;
-    result_.best_ms = median(times);
+    result_.best_ms = result_.used_ms * median(ratios);
     result_.improved = true;
   }
 

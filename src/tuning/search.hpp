@@ -31,9 +31,9 @@ class Bench {
 
 struct SearchOptions {
   double seconds = 60;      ///< for all of it; the last pass takes place in any case
-  double margin = 0.02;     ///< a winner must be faster by this share
+  double margin = 0.02;     ///< a winner must be faster by this share, and in most of the last pass's turns
   std::size_t batch = 20;   ///< kernels that are built at once: the compiler's start dominates
-  std::size_t finals = 15;  ///< turns in the last pass
+  std::size_t finals = 21;  ///< turns in the last pass
   std::function<bool()> stop = [] { return false; };
   /// Gets the candidates tried so far, the best time and that of the record in use.
   std::function<void(std::size_t tried, double best_ms, double used_ms)> progress = [](std::size_t, double, double) {};
@@ -43,8 +43,8 @@ struct SearchResult {
   bool finished = false;  ///< false: it was stopped, and says nothing
   bool improved = false;  ///< `best` is not the record in use
   Record best;
-  double best_ms = 0;  ///< medians of the last pass
-  double used_ms = 0;
+  double used_ms = 0;  ///< of the record in use: the median of the last pass
+  double best_ms = 0;  ///< that, times the median of the turns' ratios
   std::size_t tried = 0;             ///< measured
   std::size_t unbuilt = 0;           ///< that the compiler or the device refused
   std::size_t wrong = 0;             ///< whose results were wrong
