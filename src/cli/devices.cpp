@@ -18,19 +18,6 @@ namespace sylvit::cli {
 
 namespace {
 
-/// Is one of the kernels that decide about speed run with numbers that nobody has measured?
-bool uses_estimates(const DeviceInfo& device) {
-  const auto estimated = [&](const TuningCase& wanted) {
-    const tuning::Record* record = tuning::table_for(device).match(wanted);
-    return record != nullptr && record->estimated();
-  };
-  const auto attention = [](std::string_view kernel) {
-    return TuningCase{.kernel = kernel, .score_class = "pointwise", .head_size = 64, .length = 197};
-  };
-  return estimated(attention("attention_forward")) || estimated(attention("attention_backward")) ||
-         estimated({.kernel = "gemm", .n = 384, .k = 384});
-}
-
 nlohmann::ordered_json to_json(const DeviceInfo& device) {
   return {{"index", device.index},
           {"name", device.name},

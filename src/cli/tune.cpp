@@ -24,6 +24,7 @@ namespace {
 struct Options {
   TuneRequest request;
   double budget = 600;
+  std::size_t candidates = 0;
   bool resume = false;
   std::string device;
   std::string output;
@@ -148,7 +149,8 @@ class Tuner {
   void tune(const TuneJob& job, double budget, Progress& progress) {
     const tuning::Table& table = tuning::table_for(device_);
     const tuning::Record used = used_record(job, table);
-    const std::vector<tuning::Record> candidates = candidates_of(job, table, used, device_.info());
+    std::vector<tuning::Record> candidates = candidates_of(job, table, used, device_.info());
+    if (options_.candidates > 0 && candidates.size() > options_.candidates) candidates.resize(options_.candidates);
     tuning::SearchOptions search;
     search.seconds = budget;
     search.stop = [] { return interrupted != 0; };
@@ -209,6 +211,8 @@ void add_tune(CLI::App& program) {
   command->add_flag("--spread", request.spread,
                     "Let records serve head sizes and lengths around the measured ones too, for a table to ship");
   command->add_option("--budget", options->budget, "Seconds for all of it")->capture_default_str();
+  command->add_option("--candidates", options->candidates,
+                      "Try at most so many for each case, the most promising (default: what the budget allows)");
   command->add_flag("--resume", options->resume, "Leave out what is in the table already");
   command->add_option("--device", options->device, "Index, name part, backend or type");
   command->add_option("--output", options->output, "Directory of the table (default: the overlay directory)");

@@ -368,7 +368,7 @@ class Pass {
 };
 
 AttentionPlan linear_plan(const Plan& plan) {
-  return {"attention_linear " + nn::text(plan.linear), plan.linear_record->source()};
+  return {"attention_linear " + nn::text(plan.linear), plan.linear_record->source(), plan.linear_record->estimated()};
 }
 
 }  // namespace
@@ -444,7 +444,7 @@ AttentionPlan attention_forward_plan(const Device& device, const AttentionDescri
                                      const AttentionInputs& inputs) {
   const Plan plan = make_plan(device, description, inputs);
   if (plan.linear_forward) return linear_plan(plan);
-  return {nn::text(plan.forward), plan.forward_record.source()};
+  return {nn::text(plan.forward), plan.forward_record.source(), plan.forward_record.estimated()};
 }
 
 AttentionPlan attention_backward_plan(const Device& device, const AttentionDescription& description,
@@ -452,7 +452,8 @@ AttentionPlan attention_backward_plan(const Device& device, const AttentionDescr
   const Plan plan = make_plan(device, description, inputs);
   if (plan.linear_backward) return linear_plan(plan);
   constexpr std::array cuts = {"head", "split", "partial"};
-  return {nn::text(plan.backward) + " cut " + cuts[static_cast<std::size_t>(plan.cut)], plan.backward_record.source()};
+  return {nn::text(plan.backward) + " cut " + cuts[static_cast<std::size_t>(plan.cut)], plan.backward_record.source(),
+          plan.backward_record.estimated()};
 }
 
 }  // namespace sylvit

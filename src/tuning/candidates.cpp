@@ -26,6 +26,8 @@ Numbers lanes_of(const Machine& machine) {
   Numbers result;
   for (const int size : machine.limits.sub_group_sizes)
     if (!machine.cpu || (size >= machine.vector_floats && size <= 2 * machine.vector_floats)) result.push_back(size);
+  // Where the hardware has one size, narrower tiles may share a sub-group.
+  if (!machine.cpu && result.size() == 1) result.push_back(result.front() / 2);
   return result;
 }
 Numbers columns_of(const Machine& machine) {

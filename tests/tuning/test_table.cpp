@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 
 #include "nn/attention_kernels.hpp"
 #include "nn/row_kernels.hpp"
@@ -257,5 +258,21 @@ TEST_SUITE("tuning/table") {
     CHECK(!tuning::matches_pattern("NVIDIA A100", "A100*"));
     CHECK(!tuning::matches_pattern("x", ""));
     CHECK(!tuning::matches_pattern(std::string(5000, 'a'), "*a*a*a*a*a*a*a*a*b"));  // and does not take for ever
+  }
+
+  TEST_CASE("a look-up is cheap, since every launch makes one") {
+    const tuning::Case wanted{.kernel = "attention_backward", .score_class = "softmax", .head_size = 64, .length = 197};
+    constexpr int times = 20000;
+    int found = 0;
+    double best = 1e9;  // of several tries: the machine may be busy
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      const auto start = std::chrono::steady_clock::now();
+      for (int i = 0; i < times; ++i) found += tuning::table_for(test::device()).match(wanted) != nullptr ? 1 : 0;
+      const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
+      best = std::min(best, time.count() / times);
+    }
+    MESSAGE("a look-up takes " << best << " microseconds");
+    CHECK(found == 5 * times);
+    CHECK(best < 10);  // a launch takes 5 to 9
   }
 }
