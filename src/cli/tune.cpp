@@ -160,7 +160,10 @@ class Tuner {
     };
     const tuning::SearchResult result = tuning::search(*job.bench(device_), used, candidates, search);
     if (!result.finished) return;
-    table_.put(record_of(job, result, device_.info()));
+    const tuning::Record found = record_of(job, result, device_.info());
+    table_.put(found);
+    // What comes after uses it already: providers are compared with the tiles that were just found.
+    if (result.improved) device_ = device_.with_tuning(std::make_shared<const tuning::Table>(table.with(found)));
     ++done_;
     progress.clear();
     if (result.improved) {
