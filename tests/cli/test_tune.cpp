@@ -1,4 +1,5 @@
 // sylvit tune, with few candidates and little work: what it writes, and what it does when it cannot.
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -78,23 +79,30 @@ TEST_SUITE("cli/tune") {
 
   TEST_CASE("Ctrl-C keeps what is done") {
     const TemporaryDirectory directory;
-    const std::string path = shapes(directory, "layer_norm 64,48\nattention 8,12,1024,64\n");
+    std::string many = "layer_norm 64,48\n";  // more than can be done before it is interrupted
+    for (int length = 16; length < 1000; ++length) many += "attention 1,2," + std::to_string(length) + ",32\n";
+    const std::string path = shapes(directory, many);
     const std::filesystem::path out = directory.path() / "out";
+    const std::string arguments =
+        " --score relu --candidates 1 --shapes '" + path + "' --output '" + out.string() + "'";
+    REQUIRE(run_sylvit("tune --kernel layer_norm" + arguments).exit_code == 0);
     const std::string errors = (directory.path() / "errors").string();
-    const std::string line = "timeout --preserve-status --signal=INT 6 '" + std::string(std::getenv("SYLVIT_PROGRAM")) +
-                             "' tune --kernel layer_norm,attention_forward --budget 300 --shapes '" + path +
-                             "' --output '" + out.string() + "' >/dev/null 2>'" + errors + "'";
+    const std::string line = "timeout --preserve-status --signal=INT 5 '" + std::string(std::getenv("SYLVIT_PROGRAM")) +
+                             "' tune --resume --kernel layer_norm,attention_forward" + arguments + " >/dev/null 2>'" +
+                             errors + "'";
     const int status = std::system(line.c_str());
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 1);
     const std::string said = sylvit::test::read_file(errors);
     CAPTURE(said);
     CHECK(has(said, "interrupted after"));
+    CHECK(has(said, "of 984 cases"));  // layer norm was there
     CHECK(has(said, "--resume goes on"));
-    for (const std::filesystem::path& table : tables(out)) {
-      CHECK(table.extension() == ".json");
-      CHECK(sylvit::tuning::read_table_file(table).problems.empty());
-    }
+    REQUIRE(tables(out).size() == 1);
+    const sylvit::tuning::TableFile file = sylvit::tuning::read_table_file(tables(out).front());
+    CHECK(file.problems.empty());
+    CHECK(std::ranges::count(file.records, "layer_norm", &sylvit::tuning::Record::kernel) == 1);
+    MESSAGE("interrupted with " << file.records.size() << " records");
   }
 
   TEST_CASE("what makes no sense is one sentence") {
