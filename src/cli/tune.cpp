@@ -31,14 +31,25 @@ struct Options {
 };
 
 volatile std::sig_atomic_t interrupted = 0;
+volatile std::time_t interrupted_at = 0;
 
-/// Ctrl-C ends the work after the run that is on its way; a second one ends the program.
+/// Ctrl-C ends the work after the run that is on its way; a second one ends the program. One that comes at once is the
+/// same, sent to the program and to its group, as timeout(1) does.
+void interrupt(int signal) {
+  const std::time_t now = std::time(nullptr);
+  if (interrupted != 0 && now > interrupted_at + 1) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+  if (interrupted == 0) interrupted_at = now;
+  interrupted = 1;
+}
+
 class CatchInterrupt {
  public:
   CatchInterrupt() {
     struct sigaction action {};
-    action.sa_handler = [](int) { interrupted = 1; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    action.sa_handler = interrupt;
     sigaction(SIGINT, &action, &before_);
   }
   ~CatchInterrupt() { sigaction(SIGINT, &before_, nullptr); }
@@ -125,7 +136,6 @@ class Tuner {
     if (options_.resume) std::erase_if(jobs_, [&](const TuneJob& job) { return table_.has(job); });
     fmt::print("tuning {} ({}) in {:.0f} s: {} cases\n", device_.name(), device_.info().toolchain, options_.budget,
                jobs_.size());
-    const CatchInterrupt catch_interrupt;
     Progress progress("cases", jobs_.size());
     for (std::size_t i = 0; i < jobs_.size() && interrupted == 0; ++i) {
       const double left = options_.budget - seconds();
@@ -193,6 +203,7 @@ void tune(const Options& options) {
   if (!(options.budget > 0)) throw Error("--budget must be positive");
   if (options.output.empty() && tuning_overlay_directory().empty())
     throw Error("there is no directory to write the table to", "set SYLVIT_TUNING_DIR, or give --output");
+  const CatchInterrupt catch_interrupt;
   Tuner(options).run();
 }
 

@@ -31,6 +31,14 @@ bool same_but_length(const tuning::Record& a, const tuning::Record& b) {
          a.m == b.m && a.n == b.n && a.k == b.k;
 }
 
+/// Where a record for several lengths comes from: as many of the sentences as people read.
+std::string joined(const std::string& first, const std::string& second) {
+  constexpr std::size_t enough = 800;
+  const std::string rest = "; and lengths beyond";
+  if (first.ends_with(rest)) return first;
+  return first.size() + second.size() > enough ? first + rest : first + "; " + second;
+}
+
 }  // namespace
 
 TuneTable::TuneTable(const std::filesystem::path& directory, const DeviceInfo& device)
@@ -70,7 +78,7 @@ void TuneTable::merge_lengths() {
           one.length.most == 0 || one.length.most + 1 != next.length.least)
         continue;
       one.length.most = next.length.most;
-      one.origin += "; " + next.origin;
+      one.origin = joined(one.origin, next.origin);
       file_.records.erase(file_.records.begin() + static_cast<std::ptrdiff_t>(j));
       return merge_lengths();
     }

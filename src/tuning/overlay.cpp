@@ -106,6 +106,9 @@ void write_table_file(const std::filesystem::path& path, const TableFile& file, 
   for (std::size_t i = 0; i < file.records.size(); ++i)
     text.append(i == 0 ? "\n    " : ",\n    ").append(dump(to_json(file.records[i])));
   text += "\n  ]\n}\n";
+  // What would be skipped when it is read is not written.
+  if (const TableFile back = read_table(path.string(), "", text); !back.problems.empty())
+    throw Error("a tuning table is not written, because it could not be read again: " + back.problems.front().text());
   std::error_code failed;
   std::filesystem::create_directories(path.parent_path(), failed);
   std::filesystem::path temporary = path;

@@ -305,6 +305,10 @@ TEST_SUITE("tuning/overlay") {
     CHECK(back.records[1].n == provider.n);
     CHECK(back.records[1].k == provider.k);
     CHECK(std::distance(std::filesystem::directory_iterator(path.parent_path()), {}) == 1);  // nothing left behind
+    file.records[0].origin = std::string(5000, 'x');
+    test::check_error([&] { tuning::write_table_file(path, file, "x"); }, {"not written", "origin"});
+    CHECK(tuning::read_table_file(path).problems.empty());
+    file.records[0].origin = "measured";
     test::check_error([&] { tuning::write_table_file("/dev/null/x.json", file, "x"); }, {"/dev/null/x.json"});
   }
 }
