@@ -95,8 +95,8 @@ std::map<std::int64_t, tuning::Range> ranges_of(std::vector<std::int64_t> measur
 
 class JobMaker {
  public:
-  JobMaker(const Device& device, const TuneRequest& request)
-      : device_(device),
+  JobMaker(Device device, const TuneRequest& request)
+      : device_(std::move(device)),
         request_(request),
         shapes_(request.shapes == "vit"    ? vit_shapes()
                 : request.shapes == "long" ? long_shapes()
