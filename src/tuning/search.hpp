@@ -43,8 +43,8 @@ struct SearchResult {
   bool finished = false;  ///< false: it was stopped, and says nothing
   bool improved = false;  ///< `best` is not the record in use
   Record best;
-  double used_ms = 0;  ///< of the record in use: the median of the last pass
-  double best_ms = 0;  ///< that, times the median of the turns' ratios
+  double used_ms = 0;                ///< of the record in use: the median of the last pass
+  double best_ms = 0;                ///< that, times the median of the turns' ratios
   std::size_t tried = 0;             ///< measured
   std::size_t unbuilt = 0;           ///< that the compiler or the device refused
   std::size_t wrong = 0;             ///< whose results were wrong
