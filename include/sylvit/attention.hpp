@@ -81,6 +81,7 @@ void attention_prepare(const Device& device, const AttentionDescription& descrip
 struct AttentionPlan {
   std::string config;
   std::string source;
+  bool estimated = false;  ///< nobody has measured these numbers on such a device
 };
 AttentionPlan attention_forward_plan(const Device& device, const AttentionDescription& description,
                                      const AttentionInputs& inputs);

@@ -16,8 +16,8 @@ std::int64_t panels_of(const Product& product, const kernels::GemmConfig& config
 /// Only the product itself depends on the epilogue.
 BuiltinKernels kernels_for(const Device& device, const Product& product,
                            kernels::GemmEpilogueKind epilogue = kernels::GemmEpilogueKind::none) {
-  return builtin_kernels(tuning::table_for(device.info()), product.type, product.c_type,
-                         {epilogue, product.a.transposed});
+  return builtin_kernels(tuning::table_for(device), product.type, product.c_type, {epilogue, product.a.transposed},
+                         product.n, product.k);
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ sycl::event builtin_gemm(const Device& device, const Product& product, const ker
 
 sycl::event run_epilogue(const Device& device, const Product& product, const kernels::GemmOutput& output,
                          Events after) {
-  const EpilogueKernel epilogue = epilogue_kernel(tuning::table_for(device.info()), product.c_type);
+  const EpilogueKernel epilogue = epilogue_kernel(tuning::table_for(device), product.c_type);
   kernels::GemmOutput behind = output;
   behind.alpha = 1.0F;  // the other library has seen to them
   behind.beta = 0.0F;

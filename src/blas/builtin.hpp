@@ -17,7 +17,9 @@ struct BuiltinKernels {
   runtime::Kernel<kernels::GemmArguments> multiply;
   int local_floats;  ///< of multiply
 };
-BuiltinKernels builtin_kernels(const tuning::Table& table, DType type, DType c_type, const kernels::GemmForm& form);
+/// For products with n columns of sums over k; their number of rows has no say.
+BuiltinKernels builtin_kernels(const tuning::Table& table, DType type, DType c_type, const kernels::GemmForm& form,
+                               std::int64_t n, std::int64_t k);
 
 struct EpilogueKernel {
   kernels::GemmEpilogueConfig config;

@@ -10,6 +10,7 @@
 #include "cli/attention_options.hpp"
 #include "cli/ceiling.hpp"
 #include "cli/commands.hpp"
+#include "cli/estimated.hpp"
 
 namespace sylvit::cli {
 
@@ -66,7 +67,11 @@ Result measure(const Device& device, const Options& options) {
   result.extra_bytes = std::max(forward_bytes, backward_bytes) + lse.span_bytes();
   result.plan = forward ? attention_forward_plan(device, description, inputs)
                         : attention_backward_plan(device, description, inputs);
-  if (forward && backward) result.plan.config += "; " + attention_backward_plan(device, description, inputs).config;
+  if (forward && backward) {
+    const AttentionPlan other = attention_backward_plan(device, description, inputs);
+    result.plan.config += "; " + other.config;
+    result.plan.estimated = result.plan.estimated || other.estimated;
+  }
 
   Ceiling ceiling(device);
   run(true);
@@ -91,6 +96,7 @@ void print(const Device& device, const Options& options, const Result& result) {
                                       {"ceiling_gflops", result.ceiling_gflops},
                                       {"config", result.plan.config},
                                       {"config_source", result.plan.source},
+                                      {"estimated", result.plan.estimated},
                                       {"extra_bytes", result.extra_bytes},
                                       {"device", device.name()},
                                       {"toolchain", device.info().toolchain}};
@@ -105,6 +111,7 @@ void print(const Device& device, const Options& options, const Result& result) {
              result.ceiling_provider, 100 * gflops / result.ceiling_gflops);
   fmt::print("  memory    {} beside inputs and outputs\n", readable_bytes(result.extra_bytes));
   fmt::print("  config    {}\n  from      {}\n", result.plan.config, result.plan.source);
+  if (result.plan.estimated) fmt::print("  {}\n", estimated_note);
 }
 
 }  // namespace

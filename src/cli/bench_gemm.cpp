@@ -9,6 +9,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/device_tensors.hpp"
+#include "cli/estimated.hpp"
 #include "cli/timing.hpp"
 
 namespace sylvit::cli {
@@ -99,6 +100,8 @@ void bench(const Options& options) {
     fmt::print("  {:<10} {:>10.3f} {:>10.3f} {:>10.1f} {:>7.0f}%\n", contestant.provider, contestant.times.best(),
                contestant.times.median(), gflops(contestant),
                100 * contestants.front().times.best() / contestant.times.best());
+  if (tuning_choice(device.info(), {.kernel = "gemm", .dtype = dtype, .n = n, .k = k}).estimated)
+    fmt::print("  {}\n", estimated_note);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "cli/ceiling.hpp"
 #include "cli/commands.hpp"
+#include "cli/estimated.hpp"
 #include "cli/vit_options.hpp"
 #include "nn/loss.hpp"
 #include "nn/optimizer.hpp"
@@ -202,6 +203,7 @@ void bench(const Options& options) {
   fmt::print("  ceiling   {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", ceiling.gflops(), Ceiling::size,
              ceiling.provider(), 100 * gflops / ceiling.gflops());
   fmt::print("  memory    {} in all\n", readable_bytes(peak_bytes));
+  if (uses_estimates(device.info())) fmt::print("  {}\n", estimated_note);
   if (options.profile) {
     std::vector<VitStep> steps;
     model.observe([&](const VitStep& step) { steps.push_back(step); });

@@ -10,11 +10,15 @@ void add_self_check(CLI::App& program);
 void add_init(CLI::App& program);
 void add_info(CLI::App& program);
 void add_infer(CLI::App& program);
+void add_tune(CLI::App& program);
 // Subcommands of run and of bench.
 void add_run_attention(CLI::App& run);
 void add_bench_attention(CLI::App& bench);
 void add_bench_gemm(CLI::App& bench);
 void add_run_vit(CLI::App& run);
 void add_bench_vit(CLI::App& bench);
+// Subcommands of tuning.
+void add_tuning_show(CLI::App& tuning);
+void add_tuning_check(CLI::App& tuning);
 
 }  // namespace sylvit::cli

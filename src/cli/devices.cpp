@@ -2,6 +2,7 @@
 #include <sylvit/device.hpp>
 #include <sylvit/error.hpp>
 #include <sylvit/memory.hpp>
+#include <sylvit/tuning.hpp>
 
 #include <algorithm>
 #include <fmt/core.h>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/estimated.hpp"
 #include "runtime/platform.hpp"
 #include "tuning/table.hpp"
 
@@ -33,6 +35,10 @@ nlohmann::ordered_json to_json(const DeviceInfo& device) {
           {"bf16", device.bf16},
           {"fp64", device.fp64},
           {"tuning", tuning::table_for(device).name()},
+          {"architecture", device.architecture},
+          {"tuning_files", tuning_files(device)},
+          {"tuning_note", tuning::table_for(device).note()},
+          {"estimated", uses_estimates(device)},
           {"driver", device.driver}};
 }
 
@@ -59,6 +65,12 @@ void print_table(const std::vector<DeviceInfo>& devices) {
                width, device.backend + ":" + device.type, device.compute_units, readable_bytes(device.memory_bytes),
                readable_bytes(device.local_memory_bytes), fmt::format("{}", fmt::join(device.sub_group_sizes, " ")),
                types, tuning::table_for(device).name(), device.usable ? "yes" : "no: " + device.why);
+  }
+  for (const DeviceInfo& device : devices) {
+    if (!device.usable) continue;
+    if (const std::string& note = tuning::table_for(device).note(); !note.empty())
+      fmt::print("{:>3}  {}\n", device.index, note);
+    if (uses_estimates(device)) fmt::print("{:>3}  {}\n", device.index, estimated_note);
   }
 }
 

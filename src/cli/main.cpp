@@ -16,6 +16,7 @@ int main(int count, char** words) try {
   sylvit::cli::add_init(program);
   sylvit::cli::add_info(program);
   sylvit::cli::add_infer(program);
+  sylvit::cli::add_tune(program);
   CLI::App* run = program.add_subcommand("run", "Compute from a file to a file");
   run->require_subcommand(1);
   sylvit::cli::add_run_attention(*run);
@@ -25,6 +26,10 @@ int main(int count, char** words) try {
   sylvit::cli::add_bench_attention(*bench);
   sylvit::cli::add_bench_gemm(*bench);
   sylvit::cli::add_bench_vit(*bench);
+  CLI::App* tuning = program.add_subcommand("tuning", "Look at the tuning tables");
+  tuning->require_subcommand(1);
+  sylvit::cli::add_tuning_show(*tuning);
+  sylvit::cli::add_tuning_check(*tuning);
   try {
     program.parse(count, words);
   } catch (const CLI::ParseError& error) {

@@ -73,6 +73,12 @@ struct GemmConfig {
   constexpr int sum_floats() const {
     return (row_block / rows + sub_groups - 1) / sub_groups * sub_groups * panels * rows * width();
   }
+  /// The most that any form of the product asks for.
+  constexpr int local_floats() const {
+    const int plain = staged_floats(false);
+    const int transposed = staged_floats(true);
+    return sum_floats() + (plain > transposed ? plain : transposed);
+  }
   constexpr bool valid() const {
     return lanes > 0 && columns > 0 && rows > 0 && row_block > 0 && row_block % rows == 0 && panels > 0 &&
            depth_block > 0 && sub_groups > 0 && (staged == 0 || staged == 1);

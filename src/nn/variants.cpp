@@ -11,6 +11,7 @@
 #include "nn/attention_kernels.hpp"
 #include "nn/row_kernels.hpp"
 #include "nn/training_kernels.hpp"
+#include "tuning/configs.hpp"
 
 namespace sylvit::nn {
 
@@ -23,15 +24,15 @@ std::string text(const kernels::ElementwiseConfig& config) {
 }  // namespace
 
 kernels::ElementwiseConfig elementwise_config(const tuning::Record& record) {
-  return checked(kernels::ElementwiseConfig{record.number("work_items"), record.number("per_item")}, record);
+  return checked(tuning::configs::elementwise(record), record);
 }
 
 kernels::ReduceRowsConfig reduce_rows_config(const tuning::Record& record) {
-  return checked(kernels::ReduceRowsConfig{record.number("work_items")}, record);
+  return checked(tuning::configs::reduce_rows(record), record);
 }
 
 kernels::TransposeConfig transpose_config(const tuning::Record& record) {
-  return checked(kernels::TransposeConfig{record.number("tile"), record.number("rows")}, record);
+  return checked(tuning::configs::transpose(record), record);
 }
 
 runtime::Kernel<kernels::FillArguments> fill_kernel(DType dtype, const kernels::ElementwiseConfig& config) {
@@ -83,8 +84,11 @@ std::vector<runtime::KernelName> basic_variants(const tuning::Table& table) {
 std::vector<runtime::KernelName> list_variants(std::span<const std::string> backends) {
   std::vector<runtime::KernelName> result{
       {.header = "probe.hpp", .arguments = "ProbeArguments", .type = "Probe", .local_memory = true}};
-  for (const tuning::Table& table : tuning::embedded())
-    if (std::ranges::find(backends, table.name().substr(0, table.name().find('/'))) != backends.end()) {
+  for (const std::string& backend : backends)
+    for (const tuning::TableFile& file : tuning::embedded()) {
+      if (!file.family.serves(backend)) continue;
+      // A longer chain, of several files before the default, leads to nothing that these do not lead to.
+      const tuning::Table table = tuning::embedded_table(file.name, backend);
       std::ranges::copy(basic_variants(table), std::back_inserter(result));
       std::ranges::copy(attention_variants(table), std::back_inserter(result));
       std::ranges::copy(blas::gemm_variants(table), std::back_inserter(result));
