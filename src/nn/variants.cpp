@@ -80,17 +80,23 @@ std::vector<runtime::KernelName> basic_variants(const tuning::Table& table) {
   return result;
 }
 
+std::vector<runtime::KernelName> variants_of(const tuning::Table& table) {
+  std::vector<runtime::KernelName> result = basic_variants(table);
+  std::ranges::copy(attention_variants(table), std::back_inserter(result));
+  std::ranges::copy(blas::gemm_variants(table), std::back_inserter(result));
+  std::ranges::copy(training_variants(table), std::back_inserter(result));
+  std::ranges::copy(row_variants(table), std::back_inserter(result));
+  std::set<std::string> seen;
+  std::erase_if(result, [&](const runtime::KernelName& kernel) { return !seen.insert(kernel.type).second; });
+  return result;
+}
+
 std::vector<runtime::KernelName> list_variants(std::span<const std::string> backends) {
   std::vector<runtime::KernelName> result{
       {.header = "probe.hpp", .arguments = "ProbeArguments", .type = "Probe", .local_memory = true}};
   for (const tuning::Table& table : tuning::embedded())
-    if (std::ranges::find(backends, table.name().substr(0, table.name().find('/'))) != backends.end()) {
-      std::ranges::copy(basic_variants(table), std::back_inserter(result));
-      std::ranges::copy(attention_variants(table), std::back_inserter(result));
-      std::ranges::copy(blas::gemm_variants(table), std::back_inserter(result));
-      std::ranges::copy(training_variants(table), std::back_inserter(result));
-      std::ranges::copy(row_variants(table), std::back_inserter(result));
-    }
+    if (std::ranges::find(backends, table.name().substr(0, table.name().find('/'))) != backends.end())
+      std::ranges::copy(variants_of(table), std::back_inserter(result));
   std::set<std::string> seen;
   std::erase_if(result, [&](const runtime::KernelName& kernel) { return !seen.insert(kernel.type).second; });
   return result;
