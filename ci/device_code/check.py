@@ -4,7 +4,7 @@
 def before_compiling(kernel, target):
     """Reasons why a launch cannot work there, whatever the compiler makes of the kernel."""
     wanted = kernel["sub_group_size"]
-    if wanted and wanted not in target.sub_group_sizes:
+    if wanted and not target.runs_sub_groups_of(wanted):
         yield f"sub-groups of {wanted}, and the device has " + ", ".join(str(size) for size in target.sub_group_sizes)
     if kernel["work_items"] > target.max_work_group:
         yield f"work-groups of {kernel['work_items']}, and the device takes {target.max_work_group}"
@@ -20,8 +20,9 @@ def after_compiling(kernel, target, resources):
     local = kernel["local_bytes"] + resources.static_local_bytes
     if kernel["local_bytes"] <= target.local_bytes < local:
         yield f"{local} bytes of local memory with its own, and a work-group may have {target.local_bytes}"
-    if kernel["sub_group_size"] and resources.width != kernel["sub_group_size"]:
-        yield f"was compiled {resources.width} lanes wide and not {kernel['sub_group_size']}"
+    wanted = kernel["sub_group_size"]
+    if wanted and resources.width != wanted and target.runs_sub_groups_of(wanted) != "several in one":
+        yield f"was compiled {resources.width} lanes wide and not {wanted}"
     if resources.registers > target.max_registers:
         yield f"{resources.registers} registers, and a work-item has {target.max_registers}"
     part, limit = target.occupancy(kernel["work_items"], local, resources.width or target.width(0),

@@ -39,7 +39,7 @@ def compiled(module, target, folder):
 def parsed(information):
     """The kernels of the section .ze_info, which is YAML."""
     found = {}
-    text = re.sub(r"\\n$", "", re.sub(r"^ {2}\[ *[0-9a-f]+\] {2}| {12}", "", information, flags=re.M), flags=re.M)
+    text = information.replace("\\n\n", "\n")  # readelf writes the ends of lines out
     for kernel in re.split(r"^ +- name: +", text, flags=re.M)[1:]:
         name = kernel.split()[0]
         if "execution_env:" not in kernel or name == "Intel_Symbol_Table_Void_Program":

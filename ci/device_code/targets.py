@@ -38,6 +38,13 @@ class Target:
         """Lanes of a thread: the kernel's own sub-group size, else what the compiler takes."""
         return sub_group_size or self.sub_group_sizes[-1]
 
+    def runs_sub_groups_of(self, wanted):
+        """As runtime/grid_check.cpp has it: where the hardware has one size, several narrower tiles share it."""
+        if wanted in self.sub_group_sizes:
+            return "as they are"
+        alone = len(self.sub_group_sizes) == 1 and self.sub_group_sizes[0] % wanted == 0
+        return "several in one" if alone else ""
+
     def threads_of(self, work_items, width):
         return up(work_items, width) // width
 

@@ -1,12 +1,17 @@
 // What a device silently gets wrong when it is asked for too much is refused before the launch.
 #pragma once
 
+#include <span>
+
 #include "runtime/kernel.hpp"
 
 namespace sylvit::runtime {
 
 /// Throws Error when the device cannot run the kernel over this grid.
 void check_grid(const DeviceInfo& device, const KernelName& kernel, const Grid& grid);
+/// Can a device with these sub-group sizes run tiles of `wanted` lanes (0: any)? Where the hardware has only one size,
+/// as with NVIDIA and AMD, narrower tiles share a sub-group: no kernel counts on its tile being a whole one.
+bool runs_sub_groups_of(std::span<const int> sizes, int wanted);
 /// Throws Error when the device lacks the sub-group size that the kernel asks for.
 void check_sub_group(const DeviceInfo& device, const KernelName& kernel);
 
