@@ -18,26 +18,32 @@ class KernelLibrary;
 class Rehearsal;
 }  // namespace runtime
 
+namespace tuning {
+class Table;
+}
+
 /// What `sylvit devices` shows of a device.
 struct DeviceInfo {
   int index = -1;  ///< Position in list_devices(); -1 for a queue that the caller brought.
   std::string name;
   std::string vendor;
-  std::string backend;    ///< "opencl", "level_zero", "cuda", "hip", "omp"
-  std::string toolchain;  ///< "rtc", "dpcpp", "acpp": how this library was built
-  std::string type;       ///< "cpu", "gpu", "accelerator"
-  std::string driver;     ///< driver version
-  bool usable = false;    ///< A kernel was built, run, and gave the right numbers.
-  std::string why;        ///< Why it is not usable; empty when it is.
+  std::string backend;       ///< "opencl", "level_zero", "cuda", "hip", "omp"
+  std::string toolchain;     ///< "rtc", "dpcpp", "acpp": how this library was built
+  std::string type;          ///< "cpu", "gpu", "accelerator"
+  std::string driver;        ///< driver version
+  std::string architecture;  ///< "sm_80", "gfx90a", "xe-hpg", "avx2", …; empty where it is not known
+  bool usable = false;       ///< A kernel was built, run, and gave the right numbers.
+  std::string why;           ///< Why it is not usable; empty when it is.
   std::size_t memory_bytes = 0;
   std::size_t max_allocation_bytes = 0;
   int compute_units = 0;
   std::size_t local_memory_bytes = 0;
   std::size_t max_work_group = 0;
   std::vector<int> sub_group_sizes;
-  bool fp16 = false;  ///< The f16 storage type works (arithmetic is f32 everywhere).
-  bool bf16 = false;  ///< The bf16 storage type works.
-  bool fp64 = false;  ///< The device computes in f64.
+  bool fp16 = false;                                 ///< The f16 storage type works (arithmetic is f32 everywhere).
+  bool bf16 = false;                                 ///< The bf16 storage type works.
+  bool fp64 = false;                                 ///< The device computes in f64.
+  std::shared_ptr<const tuning::Table> tuning = {};  ///< Tile numbers to use instead of those that are for the device.
 };
 
 /// Every device that the SYCL runtime shows (so ONEAPI_DEVICE_SELECTOR and ACPP_VISIBILITY_MASK are honoured), each
@@ -68,6 +74,8 @@ class Device {
 
   sycl::queue& queue() const noexcept;
   const DeviceInfo& info() const noexcept;
+  /// The same queue and kernels with other tile numbers: how the tuner tries them out.
+  Device with_tuning(std::shared_ptr<const tuning::Table> table) const;
   /// Its name as messages show it.
   const std::string& name() const noexcept { return info().name; }
 

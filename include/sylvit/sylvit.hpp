@@ -9,6 +9,7 @@
 #include <sylvit/memory.hpp>
 #include <sylvit/score.hpp>
 #include <sylvit/tensor.hpp>
+#include <sylvit/tuning.hpp>
 #include <sylvit/version.hpp>
 #include <sylvit/vit.hpp>
 #include <sylvit/vit_config.hpp>

@@ -14,7 +14,7 @@ std::int64_t panels_of(const Product& product, const kernels::GemmConfig& config
 }
 
 BuiltinKernels kernels_for(const Device& device, const Product& product) {
-  return builtin_kernels(tuning::table_for(device.info()), product.type, product.c_type);
+  return builtin_kernels(tuning::table_for(device), product.type, product.c_type, product.n, product.k);
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ sycl::event builtin_gemm(const Device& device, const Product& product, const ker
 
 sycl::event run_epilogue(const Device& device, const Product& product, const kernels::GemmOutput& output,
                          Events after) {
-  const EpilogueKernel epilogue = epilogue_kernel(tuning::table_for(device.info()), product.c_type);
+  const EpilogueKernel epilogue = epilogue_kernel(tuning::table_for(device), product.c_type);
   return runtime::launch(device, epilogue.kernel,
                          {.groups = {size(product.batch), divided_up(product.m, epilogue.config.rows), 1},
                           .work_items = size(epilogue.config.work_items)},

@@ -16,7 +16,8 @@ struct BuiltinKernels {
   runtime::Kernel<kernels::GemmPackArguments> pack;
   runtime::Kernel<kernels::GemmArguments> multiply;
 };
-BuiltinKernels builtin_kernels(const tuning::Table& table, DType type, DType c_type);
+/// For products with n columns of sums over k; their number of rows has no say.
+BuiltinKernels builtin_kernels(const tuning::Table& table, DType type, DType c_type, std::int64_t n, std::int64_t k);
 
 struct EpilogueKernel {
   kernels::GemmEpilogueConfig config;

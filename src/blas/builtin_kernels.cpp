@@ -1,18 +1,13 @@
 #include "blas/builtin.hpp"
+#include "tuning/configs.hpp"
 #include "tuning/variant.hpp"
 
 namespace sylvit::blas {
 
-BuiltinKernels builtin_kernels(const tuning::Table& table, DType type, DType c_type) {
-  const tuning::Record& record = table.find({.kernel = "gemm", .dtype = type});
-  const kernels::GemmConfig config = tuning::checked(kernels::GemmConfig{.lanes = record.number("lanes"),
-                                                                         .columns = record.number("columns"),
-                                                                         .rows = record.number("rows"),
-                                                                         .row_block = record.number("row_block"),
-                                                                         .panels = record.number("panels"),
-                                                                         .depth_block = record.number("depth_block"),
-                                                                         .sub_groups = record.number("sub_groups")},
-                                                     record);
+namespace {
+
+BuiltinKernels kernels_of(const tuning::Record& record, DType type, DType c_type) {
+  const kernels::GemmConfig config = tuning::checked(tuning::configs::gemm(record), record);
   const std::string text =
       tuning::config_text("GemmConfig", {config.lanes, config.columns, config.rows, config.row_block, config.panels,
                                          config.depth_block, config.sub_groups});
@@ -26,10 +21,15 @@ BuiltinKernels builtin_kernels(const tuning::Table& table, DType type, DType c_t
               true)};
 }
 
+}  // namespace
+
+BuiltinKernels builtin_kernels(const tuning::Table& table, DType type, DType c_type, std::int64_t n, std::int64_t k) {
+  return kernels_of(table.find({.kernel = "gemm", .dtype = type, .n = n, .k = k}), type, c_type);
+}
+
 EpilogueKernel epilogue_kernel(const tuning::Table& table, DType c_type) {
   const tuning::Record& record = table.find({.kernel = "gemm_epilogue", .dtype = c_type});
-  const kernels::GemmEpilogueConfig config =
-      tuning::checked(kernels::GemmEpilogueConfig{record.number("work_items"), record.number("rows")}, record);
+  const kernels::GemmEpilogueConfig config = tuning::checked(tuning::configs::gemm_epilogue(record), record);
   return {config,
           {{.header = "gemm.hpp",
             .arguments = "GemmEpilogueArguments",
@@ -40,10 +40,12 @@ EpilogueKernel epilogue_kernel(const tuning::Table& table, DType c_type) {
 std::vector<runtime::KernelName> gemm_variants(const tuning::Table& table) {
   std::vector<runtime::KernelName> result;
   for (const DType type : tuning::storage_types) {
-    const BuiltinKernels narrow = builtin_kernels(table, type, type);
-    result.push_back(narrow.pack);
-    result.push_back(narrow.multiply);
-    if (type != DType::f32) result.push_back(builtin_kernels(table, type, DType::f32).multiply);
+    for (const tuning::Record* record : table.leading_to({.kernel = "gemm", .dtype = type})) {
+      const BuiltinKernels narrow = kernels_of(*record, type, type);
+      result.push_back(narrow.pack);
+      result.push_back(narrow.multiply);
+      if (type != DType::f32) result.push_back(kernels_of(*record, type, DType::f32).multiply);
+    }
     result.push_back(epilogue_kernel(table, type).kernel);
   }
   return result;

@@ -158,7 +158,7 @@ std::optional<Provider> choose(const Device& device, const Product& product, std
     return require_named(forced, "SYLVIT_GEMM");
   // What the table prefers, as far as it is there; then the first that can serve.
   const tuning::Case wanted{.kernel = "gemm_provider", .dtype = product.type, .n = product.n, .k = product.k};
-  if (const tuning::Record* preferred = tuning::table_for(device.info()).match(wanted))
+  if (const tuning::Record* preferred = tuning::table_for(device).match(wanted))
     for (const std::string& name : preferred->providers) {
       if (name == "builtin") return {};
       if (const auto provider = find(name); provider != vendors.end()) return *provider;

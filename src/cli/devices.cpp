@@ -2,6 +2,7 @@
 #include <sylvit/device.hpp>
 #include <sylvit/error.hpp>
 #include <sylvit/memory.hpp>
+#include <sylvit/tuning.hpp>
 
 #include <algorithm>
 #include <fmt/core.h>
@@ -9,12 +10,26 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/estimated.hpp"
 #include "runtime/platform.hpp"
 #include "tuning/table.hpp"
 
 namespace sylvit::cli {
 
 namespace {
+
+/// Is one of the kernels that decide about speed run with numbers that nobody has measured?
+bool uses_estimates(const DeviceInfo& device) {
+  const auto estimated = [&](const TuningCase& wanted) {
+    const tuning::Record* record = tuning::table_for(device).match(wanted);
+    return record != nullptr && record->estimated();
+  };
+  const auto attention = [](std::string_view kernel) {
+    return TuningCase{.kernel = kernel, .score_class = "pointwise", .head_size = 64, .length = 197};
+  };
+  return estimated(attention("attention_forward")) || estimated(attention("attention_backward")) ||
+         estimated({.kernel = "gemm", .n = 384, .k = 384});
+}
 
 nlohmann::ordered_json to_json(const DeviceInfo& device) {
   return {{"index", device.index},
@@ -33,6 +48,10 @@ nlohmann::ordered_json to_json(const DeviceInfo& device) {
           {"bf16", device.bf16},
           {"fp64", device.fp64},
           {"tuning", tuning::table_for(device).name()},
+          {"architecture", device.architecture},
+          {"tuning_files", tuning_files(device)},
+          {"tuning_note", tuning::table_for(device).note()},
+          {"estimated", uses_estimates(device)},
           {"driver", device.driver}};
 }
 
@@ -59,6 +78,12 @@ void print_table(const std::vector<DeviceInfo>& devices) {
                width, device.backend + ":" + device.type, device.compute_units, readable_bytes(device.memory_bytes),
                readable_bytes(device.local_memory_bytes), fmt::format("{}", fmt::join(device.sub_group_sizes, " ")),
                types, tuning::table_for(device).name(), device.usable ? "yes" : "no: " + device.why);
+  }
+  for (const DeviceInfo& device : devices) {
+    if (!device.usable) continue;
+    if (const std::string& note = tuning::table_for(device).note(); !note.empty())
+      fmt::print("{:>3}  {}\n", device.index, note);
+    if (uses_estimates(device)) fmt::print("{:>3}  {}\n", device.index, estimated_note);
   }
 }
 

@@ -25,6 +25,10 @@ int main(int count, char** words) try {
   sylvit::cli::add_bench_attention(*bench);
   sylvit::cli::add_bench_gemm(*bench);
   sylvit::cli::add_bench_vit(*bench);
+  CLI::App* tuning = program.add_subcommand("tuning", "Look at the tuning tables");
+  tuning->require_subcommand(1);
+  sylvit::cli::add_tuning_show(*tuning);
+  sylvit::cli::add_tuning_check(*tuning);
   try {
     program.parse(count, words);
   } catch (const CLI::ParseError& error) {

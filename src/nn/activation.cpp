@@ -38,7 +38,7 @@ void check_given(std::string_view operation, std::initializer_list<TensorView> n
 template <class MakeKernel, class Arguments>
 sycl::event launch_rows(const Device& device, DType dtype, const MakeKernel& kernel, const Arguments& arguments,
                         Events after) {
-  const auto config = activation_config(tuning::table_for(device.info()), dtype);
+  const auto config = activation_config(tuning::table_for(device), dtype);
   return launch(device, kernel(config),
                 {.groups = {1, 1, divided_up(arguments.rows, config.rows)},
                  .work_items = static_cast<std::size_t>(config.work_items)},

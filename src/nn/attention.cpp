@@ -50,7 +50,7 @@ struct Plan {
 
 Plan make_plan(const Device& device, const AttentionDescription& description, const AttentionInputs& inputs) {
   const AttentionSizes sizes = nn::check_inputs(description, inputs);
-  const tuning::Table& table = tuning::table_for(device.info());
+  const tuning::Table& table = tuning::table_for(device);
   const std::int64_t head_size = nn::compiled_head_size(device.info().toolchain, sizes.head_size);
   const nn::AttentionCase wanted{description.score, sizes.dtype, head_size, sizes.keys};
   const tuning::Record& forward_record = nn::forward_record(table, wanted);
@@ -368,7 +368,7 @@ class Pass {
 };
 
 AttentionPlan linear_plan(const Plan& plan) {
-  return {"attention_linear " + nn::text(plan.linear), plan.table.name() + ": " + plan.linear_record->origin};
+  return {"attention_linear " + nn::text(plan.linear), plan.linear_record->source()};
 }
 
 }  // namespace
@@ -444,7 +444,7 @@ AttentionPlan attention_forward_plan(const Device& device, const AttentionDescri
                                      const AttentionInputs& inputs) {
   const Plan plan = make_plan(device, description, inputs);
   if (plan.linear_forward) return linear_plan(plan);
-  return {nn::text(plan.forward), plan.table.name() + ": " + plan.forward_record.origin};
+  return {nn::text(plan.forward), plan.forward_record.source()};
 }
 
 AttentionPlan attention_backward_plan(const Device& device, const AttentionDescription& description,
@@ -452,8 +452,7 @@ AttentionPlan attention_backward_plan(const Device& device, const AttentionDescr
   const Plan plan = make_plan(device, description, inputs);
   if (plan.linear_backward) return linear_plan(plan);
   constexpr std::array cuts = {"head", "split", "partial"};
-  return {nn::text(plan.backward) + " cut " + cuts[static_cast<std::size_t>(plan.cut)],
-          plan.table.name() + ": " + plan.backward_record.origin};
+  return {nn::text(plan.backward) + " cut " + cuts[static_cast<std::size_t>(plan.cut)], plan.backward_record.source()};
 }
 
 }  // namespace sylvit

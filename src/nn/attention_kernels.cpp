@@ -6,6 +6,7 @@
 #include <array>
 
 #include "nn/variants.hpp"
+#include "tuning/configs.hpp"
 
 namespace sylvit::nn {
 
@@ -82,49 +83,25 @@ const tuning::Record& linear_record(const tuning::Table& table, const AttentionC
 }
 
 kernels::AttentionForwardConfig forward_config(const tuning::Record& record, std::int64_t head_size) {
-  return checked(kernels::AttentionForwardConfig{.head_size = static_cast<int>(head_size),
-                                                 .lanes = record.number("lanes"),
-                                                 .columns = record.number("columns"),
-                                                 .rows = record.number("rows"),
-                                                 .key_block = record.number("key_block"),
-                                                 .query_tiles = record.number("query_tiles"),
-                                                 .sub_groups = record.number("sub_groups"),
-                                                 .resident = record.number("resident")},
-                 record);
+  return checked(tuning::configs::attention_forward(record, head_size), record);
 }
 
 kernels::AttentionBackwardConfig backward_config(const tuning::Record& record, std::int64_t head_size) {
-  return checked(kernels::AttentionBackwardConfig{.head_size = static_cast<int>(head_size),
-                                                  .lanes = record.number("lanes"),
-                                                  .columns = record.number("columns"),
-                                                  .rows = record.number("rows"),
-                                                  .query_block = record.number("query_block"),
-                                                  .key_block = record.number("key_block"),
-                                                  .sub_groups = record.number("sub_groups")},
-                 record);
+  return checked(tuning::configs::attention_backward(record, head_size), record);
 }
 
 kernels::AttentionLinearConfig linear_config(const tuning::Record& record, std::int64_t head_size) {
-  return checked(kernels::AttentionLinearConfig{.head_size = static_cast<int>(head_size),
-                                                .lanes = record.number("lanes"),
-                                                .columns = record.number("columns"),
-                                                .rows = record.number("rows"),
-                                                .row_block = record.number("row_block"),
-                                                .stripe = record.number("stripe"),
-                                                .sub_groups = record.number("sub_groups")},
-                 record);
+  return checked(tuning::configs::attention_linear(record, head_size), record);
 }
 
 kernels::AttentionBackwardRowsConfig backward_rows_config(const tuning::Table& table) {
   const tuning::Record& record = table.find({.kernel = "attention_backward_rows"});
-  return checked(
-      kernels::AttentionBackwardRowsConfig{record.number("lanes"), record.number("columns"), record.number("rows")},
-      record);
+  return checked(tuning::configs::attention_backward_rows(record), record);
 }
 
 kernels::AttentionBackwardHeadSumsConfig head_sums_config(const tuning::Table& table) {
   const tuning::Record& record = table.find({.kernel = "head_sums"});
-  return checked(kernels::AttentionBackwardHeadSumsConfig{record.number("items")}, record);
+  return checked(tuning::configs::head_sums(record), record);
 }
 
 BackwardCut backward_cut(const tuning::Record& record) {
@@ -218,30 +195,21 @@ std::vector<runtime::KernelName> attention_variants(const tuning::Table& table) 
   for (const DType dtype : storage_types) {
     result.push_back(backward_rows_kernel(dtype, backward_rows_config(table)));
     for (const std::int64_t head_size : head_sizes_ahead_of_time) {
-      for (AttentionCase at{Score::identity, dtype, head_size, 1};;) {
-        const tuning::Record& record = linear_record(table, at);
-        result.push_back(linear_sum_kernel(dtype, linear_config(record, head_size)));
-        result.push_back(linear_product_kernel(dtype, linear_config(record, head_size)));
-        if (record.max_length == 0) break;
-        at.keys = record.max_length + 1;
+      // Every record that some length leads to.
+      const auto records = [&](std::string_view kernel, Score score) {
+        return table.leading_to(tuning_case(kernel, {score, dtype, head_size, 1}));
+      };
+      for (const tuning::Record* record : records("attention_linear", Score::identity)) {
+        result.push_back(linear_sum_kernel(dtype, linear_config(*record, head_size)));
+        result.push_back(linear_product_kernel(dtype, linear_config(*record, head_size)));
       }
       for (const Score score : all_scores) {
-        // Every record that some length leads to: walk up the limits until a record has none.
-        const AttentionCase any{score, dtype, head_size, 1};
-        for (AttentionCase at = any;;) {
-          const tuning::Record& record = forward_record(table, at);
-          result.push_back(forward_kernel(score, dtype, forward_config(record, head_size)));
-          if (record.max_length == 0) break;
-          at.keys = record.max_length + 1;
-        }
-        for (AttentionCase at = any;;) {
-          const tuning::Record& record = backward_record(table, at);
+        for (const tuning::Record* record : records("attention_forward", score))
+          result.push_back(forward_kernel(score, dtype, forward_config(*record, head_size)));
+        for (const tuning::Record* record : records("attention_backward", score))
           for (const runtime::KernelName& kernel :
-               backward_kernels(backward_cut(record), score, dtype, backward_config(record, head_size)))
+               backward_kernels(backward_cut(*record), score, dtype, backward_config(*record, head_size)))
             result.push_back(kernel);
-          if (record.max_length == 0) break;
-          at.keys = record.max_length + 1;
-        }
       }
     }
   }

@@ -20,12 +20,12 @@ void require(bool condition, const char* operation, const std::string& rule, con
 }
 
 const tuning::Record& record_for(const Device& device, std::string_view kernel, DType dtype) {
-  return tuning::table_for(device.info()).find({.kernel = kernel, .dtype = dtype});
+  return tuning::table_for(device).find({.kernel = kernel, .dtype = dtype});
 }
 
 }  // namespace
 
-void prepare_basic(const Device& device) { runtime::prepare(device, basic_variants(tuning::table_for(device.info()))); }
+void prepare_basic(const Device& device) { runtime::prepare(device, basic_variants(tuning::table_for(device))); }
 
 sycl::event fill(const Device& device, const TensorView& out, float value, Events after) {
   require(out.is_dense() && is_storage(out.dtype()), "fill", "a dense f32, bf16 or f16 tensor", out, out);

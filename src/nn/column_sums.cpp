@@ -11,7 +11,7 @@ namespace {
 
 sycl::event launch_sums(const Device& device, DType dtype, std::size_t matrices, RowBlocks blocks,
                         const kernels::ColumnSumsArguments& arguments, Events after) {
-  const auto config = column_sums_config(tuning::table_for(device.info()), dtype);
+  const auto config = column_sums_config(tuning::table_for(device), dtype);
   return launch(
       device, column_sums_kernel(dtype, config),
       {.groups = {matrices, static_cast<std::size_t>(blocks.count), divided_up(arguments.columns, config.width())},

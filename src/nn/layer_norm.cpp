@@ -106,7 +106,7 @@ sycl::event layer_norm_forward(const Device& device, const TensorView& in, const
   require_statistics(operation, statistics, in);
   require(same_or_apart(out, in), operation, "an out that is in itself or apart from it", in, out);
   const Rows rows(in);
-  const auto config = layer_norm_config(tuning::table_for(device.info()), in.dtype());
+  const auto config = layer_norm_config(tuning::table_for(device), in.dtype());
   return launch(device, layer_norm_forward_kernel(in.dtype(), config), grid_of(rows, config),
                 {.in = in.data(),
                  .out = out.data(),
@@ -133,7 +133,7 @@ sycl::event layer_norm_backward(const Device& device, const LayerNormBackward& p
   const BackwardMemory memory(pass);
   require(workspace != nullptr || memory.statistics + memory.partial == 0, "layer_norm_backward",
           "the workspace that layer_norm_backward_workspace names", pass.in, pass.in_gradient);
-  const auto config = layer_norm_config(tuning::table_for(device.info()), pass.in.dtype());
+  const auto config = layer_norm_config(tuning::table_for(device), pass.in.dtype());
   float* computed = memory.statistics == 0 ? nullptr : static_cast<float*>(workspace);
   const sycl::event rows_done =
       launch(device, layer_norm_backward_kernel(pass.in.dtype(), config), grid_of(rows, config),

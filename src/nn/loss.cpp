@@ -50,7 +50,7 @@ sycl::event cross_entropy(const Device& device, const TensorView& logits, const 
   require_apart(losses, {logits, targets, mean, logits_gradient}, operation, "losses");
   require_apart(mean, {logits, targets, logits_gradient}, operation, "mean loss");
   require_apart(logits_gradient, {logits, targets}, operation, "gradient of the logits");
-  const auto config = loss_config(tuning::table_for(device.info()));
+  const auto config = loss_config(tuning::table_for(device));
   const runtime::Grid grid{.groups = {1, 1, static_cast<std::size_t>(batch)},
                            .work_items = static_cast<std::size_t>(config.lanes),
                            .local_floats = static_cast<std::size_t>(config.local_floats())};

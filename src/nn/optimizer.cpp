@@ -13,9 +13,7 @@ namespace sylvit::nn {
 
 namespace {
 
-Tuned<kernels::OptimizerConfig> config_for(const Device& device) {
-  return optimizer_config(tuning::table_for(device.info()));
-}
+Tuned<kernels::OptimizerConfig> config_for(const Device& device) { return optimizer_config(tuning::table_for(device)); }
 
 /// One work-group for each run.
 runtime::Grid grid_over(std::int64_t count, const Tuned<kernels::OptimizerConfig>& config) {

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "nn/variants.hpp"
+#include "tuning/configs.hpp"
 
 namespace sylvit::nn {
 
@@ -38,19 +39,17 @@ runtime::Kernel<Arguments> activation_kernel(const char* arguments, std::string 
 
 kernels::LayerNormConfig layer_norm_config(const tuning::Table& table, DType dtype) {
   const tuning::Record& record = table.find({.kernel = "layer_norm", .dtype = dtype});
-  return checked(kernels::LayerNormConfig{record.number("lanes"), record.number("columns"), record.number("rows")},
-                 record);
+  return checked(tuning::configs::layer_norm(record), record);
 }
 
 kernels::ActivationConfig activation_config(const tuning::Table& table, DType dtype) {
   const tuning::Record& record = table.find({.kernel = "activation", .dtype = dtype});
-  return checked(
-      kernels::ActivationConfig{record.number("work_items"), record.number("columns"), record.number("rows")}, record);
+  return checked(tuning::configs::activation(record), record);
 }
 
 kernels::ColumnSumsConfig column_sums_config(const tuning::Table& table, DType dtype) {
   const tuning::Record& record = table.find({.kernel = "column_sums", .dtype = dtype});
-  return checked(kernels::ColumnSumsConfig{record.number("lanes"), record.number("columns")}, record);
+  return checked(tuning::configs::column_sums(record), record);
 }
 
 runtime::Kernel<kernels::LayerNormForwardArguments> layer_norm_forward_kernel(DType dtype,

@@ -7,7 +7,7 @@ namespace sylvit::nn {
 
 namespace {
 
-const tuning::Table& table_of(const Device& device) { return tuning::table_for(device.info()); }
+const tuning::Table& table_of(const Device& device) { return tuning::table_for(device); }
 
 sycl::event pool_backward(const Device& device, const TensorView& pooled_gradient, const TensorView& x_gradient,
                           std::int64_t begin, std::int64_t end, const char* operation, Events after) {

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "nn/variants.hpp"
+#include "tuning/configs.hpp"
 
 namespace sylvit::nn {
 
@@ -45,29 +46,22 @@ runtime::Kernel<Arguments> named(const char* header, const char* arguments, cons
 
 Tuned<kernels::PatchRowsConfig> patch_rows_config(const tuning::Table& table, DType dtype) {
   const tuning::Record& record = table.find({.kernel = "patch_rows", .dtype = dtype});
-  return {checked(kernels::PatchRowsConfig{record.number("lanes"), record.number("columns"), record.number("segments")},
-                  record),
-          record.number("sub_group")};
+  return {checked(tuning::configs::patch_rows(record), record), record.number("sub_group")};
 }
 
 Tuned<kernels::TokensConfig> tokens_config(const tuning::Table& table, DType dtype) {
   const tuning::Record& record = table.find({.kernel = "tokens", .dtype = dtype});
-  return {
-      checked(kernels::TokensConfig{record.number("lanes"), record.number("columns"), record.number("rows")}, record),
-      record.number("sub_group")};
+  return {checked(tuning::configs::tokens(record), record), record.number("sub_group")};
 }
 
 Tuned<kernels::LossConfig> loss_config(const tuning::Table& table) {
   const tuning::Record& record = table.find({.kernel = "loss"});
-  return {checked(kernels::LossConfig{record.number("lanes"), record.number("columns")}, record),
-          record.number("sub_group")};
+  return {checked(tuning::configs::loss(record), record), record.number("sub_group")};
 }
 
 Tuned<kernels::OptimizerConfig> optimizer_config(const tuning::Table& table) {
   const tuning::Record& record = table.find({.kernel = "optimizer"});
-  return {checked(kernels::OptimizerConfig{record.number("lanes"), record.number("columns"), record.number("steps")},
-                  record),
-          record.number("sub_group")};
+  return {checked(tuning::configs::optimizer(record), record), record.number("sub_group")};
 }
 
 runtime::Kernel<kernels::PatchRowsArguments> patch_rows_kernel(DType dtype,

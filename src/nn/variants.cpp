@@ -11,6 +11,7 @@
 #include "nn/attention_kernels.hpp"
 #include "nn/row_kernels.hpp"
 #include "nn/training_kernels.hpp"
+#include "tuning/configs.hpp"
 
 namespace sylvit::nn {
 
@@ -23,15 +24,15 @@ std::string text(const kernels::ElementwiseConfig& config) {
 }  // namespace
 
 kernels::ElementwiseConfig elementwise_config(const tuning::Record& record) {
-  return checked(kernels::ElementwiseConfig{record.number("work_items"), record.number("per_item")}, record);
+  return checked(tuning::configs::elementwise(record), record);
 }
 
 kernels::ReduceRowsConfig reduce_rows_config(const tuning::Record& record) {
-  return checked(kernels::ReduceRowsConfig{record.number("work_items")}, record);
+  return checked(tuning::configs::reduce_rows(record), record);
 }
 
 kernels::TransposeConfig transpose_config(const tuning::Record& record) {
-  return checked(kernels::TransposeConfig{record.number("tile"), record.number("rows")}, record);
+  return checked(tuning::configs::transpose(record), record);
 }
 
 runtime::Kernel<kernels::FillArguments> fill_kernel(DType dtype, const kernels::ElementwiseConfig& config) {
@@ -94,9 +95,11 @@ std::vector<runtime::KernelName> variants_of(const tuning::Table& table) {
 std::vector<runtime::KernelName> list_variants(std::span<const std::string> backends) {
   std::vector<runtime::KernelName> result{
       {.header = "probe.hpp", .arguments = "ProbeArguments", .type = "Probe", .local_memory = true}};
-  for (const tuning::Table& table : tuning::embedded())
-    if (std::ranges::find(backends, table.name().substr(0, table.name().find('/'))) != backends.end())
-      std::ranges::copy(variants_of(table), std::back_inserter(result));
+  for (const std::string& backend : backends)
+    for (const tuning::TableFile& file : tuning::embedded())
+      // A longer chain, of several files before the default, leads to nothing that these do not lead to.
+      if (file.family.serves(backend))
+        std::ranges::copy(variants_of(tuning::embedded_table(file.name, backend)), std::back_inserter(result));
   std::set<std::string> seen;
   std::erase_if(result, [&](const runtime::KernelName& kernel) { return !seen.insert(kernel.type).second; });
   return result;

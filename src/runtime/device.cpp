@@ -14,6 +14,7 @@
 #include <set>
 
 #include "kernels/probe.hpp"
+#include "runtime/architecture.hpp"
 #include "runtime/host_cpu.hpp"
 #include "runtime/kernel_library.hpp"
 #include "runtime/platform.hpp"
@@ -69,6 +70,7 @@ DeviceInfo describe(const sycl::device& device) {
   for (const std::size_t size : device.get_info<sycl::info::device::sub_group_sizes>())
     info.sub_group_sizes.push_back(static_cast<int>(size));
   info.fp64 = device.has(sycl::aspect::fp64);
+  info.architecture = runtime::architecture_of(device, info);
   return info;
 }
 
@@ -131,7 +133,8 @@ struct Device::State {
   std::set<std::string, std::less<>> warnings;  // each sentence is said once
   std::optional<sycl::queue> queue;
   DeviceInfo info;
-  std::unique_ptr<runtime::KernelLibrary> kernels;
+  std::shared_ptr<runtime::KernelLibrary> kernels;
+  std::shared_ptr<State> origin;  // whose kernels these are, if not its own
 
   void use(sycl::queue given) {
     queue = std::move(given);
@@ -236,6 +239,17 @@ sycl::queue& Device::queue() const noexcept { return *state_->queue; }
 const DeviceInfo& Device::info() const noexcept { return state_->info; }
 runtime::KernelLibrary& Device::kernels() const noexcept { return *state_->kernels; }
 void Device::warn(std::string_view sentence) const { state_->warn(sentence); }
+
+Device Device::with_tuning(std::shared_ptr<const tuning::Table> table) const {
+  auto state = std::make_shared<State>(state_->options);
+  state->errors = state_->errors;
+  state->queue = state_->queue;
+  state->info = state_->info;
+  state->info.tuning = std::move(table);
+  state->kernels = state_->kernels;
+  state->origin = state_;
+  return Device(state);
+}
 
 void Device::wait() const {
   runtime::translated("running on the device", name(), [&] { queue().wait_and_throw(); });

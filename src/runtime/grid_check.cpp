@@ -21,11 +21,6 @@ void check_grid(const DeviceInfo& device, const KernelName& kernel, const Grid& 
                 device.name);
 }
 
-bool runs_sub_groups_of(std::span<const int> sizes, int wanted) {
-  if (wanted == 0 || std::ranges::find(sizes, wanted) != sizes.end()) return true;
-  return sizes.size() == 1 && sizes.front() % wanted == 0;
-}
-
 void check_sub_group(const DeviceInfo& device, const KernelName& kernel) {
   const int wanted = kernel.sub_group_size;
   if (runs_sub_groups_of(device.sub_group_sizes, wanted)) return;

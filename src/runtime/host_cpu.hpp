@@ -10,6 +10,9 @@ namespace sylvit::runtime {
 /// none).
 const std::string& host_cpu_fingerprint();
 
+/// The widest vectors that all its usual instructions have: "avx512", "avx2", "sse", "neon"; empty where not known.
+std::string host_vector_class();
+
 /// Its memory.
 std::size_t host_memory_bytes();
 

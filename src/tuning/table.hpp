@@ -1,68 +1,87 @@
-// Tuning tables: which tile numbers a kernel gets on a device. One table a device family, in backends/<backend>/, read
-// from the copies embedded in the library. Records stand most specific first, and the first that fits a case is used.
+// Tuning tables: which tile numbers a kernel gets on a device. What serves a device is a chain of files:
+//
+//     a user's overlay  →  files that name the device  →  its architecture  →  the backend's default
+//
+// Records stand in the order of the files and in them most specific first; the first that fits a case, and that the
+// device can run, is used. Files are embedded in the library (backends/<backend>/<family>.json) or lie in the overlay
+// directory (the same layout).
 #pragma once
 
 #include <sylvit/device.hpp>
-#include <sylvit/tensor.hpp>
 
-#include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tuning/record.hpp"
+#include "tuning/table_file.hpp"
+
 namespace sylvit::tuning {
 
-/// What a kernel is wanted for.
-struct Case {
-  std::string_view kernel;
-  DType dtype = DType::f32;
-  std::string_view score_class = {};  ///< "pointwise" or "softmax", for attention
-  std::int64_t head_size = 0;
-  std::int64_t length = 0;
-  std::int64_t m = 0, n = 0, k = 0;  ///< of a matrix product
-};
-
-struct Record {
-  std::string kernel;
-  std::vector<DType> dtypes;                     ///< empty: any
-  std::string score_class;                       ///< empty: any
-  std::int64_t max_head_size = 0;                ///< 0: any; else the record fits head sizes up to this
-  std::int64_t max_length = 0;                   ///< 0: any; else the record fits lengths up to this
-  std::int64_t max_m = 0, max_n = 0, max_k = 0;  ///< the same for a matrix product's extents
-  std::map<std::string, int, std::less<>> numbers;
-  std::vector<std::string> providers;  ///< of gemm_provider: who computes such products, the best first
-  std::string origin;                  ///< where the numbers come from: "measured on …" or "estimated: …"
-
-  bool fits(const Case& wanted) const;
-  /// Throws Error if the record lacks the number.
-  int number(std::string_view name) const;
+/// A file of a chain, and why it is there: "architecture avx2".
+struct Link {
+  std::string file;
+  std::string why;
 };
 
 class Table {
  public:
-  /// Throws Error naming the table, the record and what is wrong.
+  /// A file on its own. Throws Error naming the table, the record and what is wrong.
   static Table parse(std::string_view name, std::string_view json);
+  /// Files one behind the other, for no device in particular.
+  Table(std::string name, std::span<const TableFile* const> files);
 
-  /// "dpcpp-cpu/default"
+  /// What it goes by: the most specific embedded file, "dpcpp-cpu/avx2".
   const std::string& name() const noexcept { return name_; }
   std::span<const Record> records() const noexcept { return records_; }
-  /// The first record that fits; throws Error if there is none.
+  /// The first record that fits and that the device can run, else the first that fits (launching it says what the
+  /// device lacks); throws Error if there is none.
   const Record& find(const Case& wanted) const;
   /// The same, and null if there is none.
   const Record* match(const Case& wanted) const;
+  /// Every record that some length or extent of such a case leads to: what libraries compiled ahead of time hold. Of
+  /// the case, kernel, type, score class and head size count.
+  std::vector<const Record*> leading_to(const Case& wanted) const;
+  /// Why `match` does not take this record of the table for a case; empty for the one that it takes.
+  std::string why_not(const Record& record, const Case& wanted) const;
+
+  std::span<const Link> links() const noexcept { return links_; }
+  /// Of its overlay files: records that are left out.
+  std::span<const Problem> problems() const noexcept { return problems_; }
+  /// When no family is the device's own: what was taken instead, as a sentence. Else empty.
+  const std::string& note() const noexcept { return note_; }
+
+  /// The same table with a record before all others, for every case of its kernel: what the tuner tries out.
+  Table with(Record record) const;
 
  private:
+  Table() = default;
+  friend class ChainMaker;
+  bool usable(const Record& record, const Case& wanted) const;
+
   std::string name_;
   std::vector<Record> records_;
+  std::vector<Link> links_;
+  std::vector<Problem> problems_;
+  std::string note_;
+  bool ahead_of_time_ = false;
 };
 
-/// The tables that are embedded in the library, parsed once.
-std::span<const Table> embedded();
+/// The files that are embedded in the library, read once. Throws Error if one is not sound.
+std::span<const TableFile> embedded();
 
-/// The table that serves a device, by its toolchain, backend and type. SYLVIT_TUNING_TABLE names another, to see what a
-/// table made for one device does on another.
+/// "dpcpp-cpu", "acpp-cuda", …: the folder of a device's tables.
+std::string backend_of(const DeviceInfo& device);
+
+/// The chain of an embedded file: itself and the default of the backend. Throws Error if there is no such file.
+Table embedded_table(std::string_view name, std::string_view backend = {});
+
+/// The table that serves a device; made once and kept. SYLVIT_TUNING_TABLE names an embedded file to use instead, to
+/// see what a table made for one device does on another.
 const Table& table_for(const DeviceInfo& device);
+
+/// The same, and the device's user is warned, once, of overlay records that cannot be used.
+const Table& table_for(const Device& device);
 
 }  // namespace sylvit::tuning

@@ -295,7 +295,7 @@ TEST_SUITE("nn/layer_norm") {
   TEST_CASE("the variants that are compiled ahead of time hold those that the layers launch") {
     const std::vector<std::string> backends{"acpp-cpu"};
     const auto all = nn::list_variants(backends);
-    const auto& table = *std::ranges::find(tuning::embedded(), "acpp-cpu/default", &tuning::Table::name);
+    const tuning::Table table = tuning::embedded_table("acpp-cpu/default");
     for (const DType dtype : nn::storage_types)
       for (const runtime::KernelName& wanted : nn::layer_norm_kernels(table, dtype, true))
         CHECK(std::ranges::count(all, wanted.type, &runtime::KernelName::type) == 1);

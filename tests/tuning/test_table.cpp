@@ -1,9 +1,12 @@
 #include <algorithm>
 
+#include "nn/attention_kernels.hpp"
 #include "nn/row_kernels.hpp"
 #include "nn/training_kernels.hpp"
 #include "nn/variants.hpp"
 #include "support.hpp"
+#include "tuning/check.hpp"
+#include "tuning/record_check.hpp"
 #include "tuning/table.hpp"
 
 using namespace sylvit;
@@ -51,6 +54,12 @@ TEST_SUITE("tuning/table") {
     check(R"({"schema": 1, "records": [{"kernel": "k", "numbers": {}, "origin": "x"}, {"kernel": "k", "tile": 3}]})",
           {"a/b", "record 2", "'tile'"});
     check(R"({"schema": 1, "records": [{"kernel": "k", "origin": "x"}]})", {"record 1", "numbers"});
+    check(
+        R"({"schema": 1, "records": [{"kernel": "k", "min_length": 9, "max_length": 8, "numbers": {}, "origin": "x"}]})",
+        {"record 1", "fits nothing"});
+    check(R"({"schema": 1, "schema": 1, "records": []})", {"'schema' twice"});
+    check(R"({"schema": 1.0, "records": []})", {"schema"});
+    check(R"({"schema": 1, "family": {"vendor": "x"}, "records": []})", {"'vendor'"});
     check(R"({"schema": 1, "records": [{"kernel": "k", "providers": ["x"], "numbers": {}, "origin": "x"}]})",
           {"record 1", "gemm_provider"});
     check(R"({"schema": 1, "records": [{"kernel": "gemm_provider", "max_m": 3, "providers": ["x"], "origin": "x"}]})",
@@ -59,10 +68,12 @@ TEST_SUITE("tuning/table") {
   }
 
   TEST_CASE("every embedded table is sound and serves every kernel") {
-    const auto tables = tuning::embedded();
-    CHECK(tables.size() >= 7);
-    for (const Table& table : tables) {
-      CAPTURE(table.name());
+    CHECK(tuning::embedded().size() >= 21);
+    for (const tuning::TableFile& file : tuning::embedded()) {
+      CAPTURE(file.name);
+      const Table table = tuning::embedded_table(file.name);
+      for (const tuning::Problem& problem : tuning::problems_of(file, {})) FAIL_CHECK(problem.text());
+      CHECK(file.name.ends_with("/default") == file.family.is_default());
       for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
         for (const char* kernel :
              {"elementwise", "reduce_rows", "transpose", "patch_rows", "tokens", "loss", "optimizer"})
@@ -99,10 +110,152 @@ TEST_SUITE("tuning/table") {
       info.type = type;
       return tuning::table_for(info).name();
     };
-    CHECK(name("rtc", "opencl", "cpu") == "dpcpp-cpu/default");
-    CHECK(name("dpcpp", "level_zero", "gpu") == "dpcpp-intel-gpu/default");
-    CHECK(name("dpcpp", "cuda", "gpu") == "dpcpp-cuda/default");
+    CHECK(name("rtc", "opencl", "cpu").starts_with("dpcpp-cpu/"));
+    CHECK(name("dpcpp", "level_zero", "gpu").starts_with("dpcpp-intel-gpu/"));
+    CHECK(name("dpcpp", "cuda", "gpu").starts_with("dpcpp-cuda/"));
     CHECK(name("acpp", "omp", "cpu") == "acpp-cpu/default");
-    CHECK(name("acpp", "hip", "gpu") == "acpp-hip/default");
+    CHECK(name("acpp", "hip", "gpu").starts_with("dpcpp-hip/"));  // one file a family serves both compilers
+  }
+
+  TEST_CASE("a device gets its architecture's file, and the default behind it") {
+    const auto files = [](const char* backend, const char* architecture) {
+      DeviceInfo info;
+      info.toolchain = "dpcpp";
+      info.backend = backend;
+      info.type = "gpu";
+      info.architecture = architecture;
+      return tuning_files(info);
+    };
+    using Files = std::vector<std::string>;
+    CHECK(files("cuda", "sm_80") == Files{"dpcpp-cuda/sm_80", "dpcpp-cuda/default"});
+    CHECK(files("hip", "gfx1100") == Files{"dpcpp-hip/gfx1100", "dpcpp-hip/default"});
+    CHECK(files("level_zero", "xe-hpc") == Files{"dpcpp-intel-gpu/xe-hpc", "dpcpp-intel-gpu/default"});
+  }
+
+  TEST_CASE("a device of no known family gets the nearest by its properties, and says so") {
+    DeviceInfo info;
+    info.toolchain = "acpp";
+    info.backend = "hip";
+    info.type = "gpu";
+    info.architecture = "gfx1201";
+    info.sub_group_sizes = {32};
+    info.local_memory_bytes = 65536;
+    info.max_work_group = 1024;
+    info.compute_units = 46;
+    CHECK(tuning::table_for(info).name() == "dpcpp-hip/gfx1100");
+    CHECK(tuning::table_for(info).note().find("gfx1201") != std::string::npos);
+    info.sub_group_sizes = {64};
+    info.compute_units = 228;
+    CHECK(tuning::table_for(info).name() == "dpcpp-hip/gfx942");
+    info.architecture = "gfx942";
+    CHECK(tuning::table_for(info).note().empty());
+    info.backend = "level_zero";
+    info.toolchain = "dpcpp";
+    info.architecture = "xe2";
+    info.sub_group_sizes = {16, 32};
+    info.local_memory_bytes = 131072;
+    info.compute_units = 160;
+    CHECK(tuning::table_for(info).name() == "dpcpp-intel-gpu/xe-hpc");
+  }
+
+  TEST_CASE("what a device cannot run is passed over") {
+    DeviceInfo info;
+    info.toolchain = "rtc";
+    info.backend = "opencl";
+    info.type = "cpu";
+    info.architecture = "avx2";
+    info.sub_group_sizes = {8};
+    info.max_work_group = 8192;
+    info.local_memory_bytes = 1 << 18;
+    const tuning::Case wanted{
+        .kernel = "attention_forward", .score_class = "pointwise", .head_size = 64, .length = 197};
+    const auto local_bytes = [&](const tuning::Record& record) { return tuning::demand_of(record, 64).local_bytes; };
+    const tuning::Record& first = tuning::table_for(info).find(wanted);
+    info.local_memory_bytes = static_cast<std::size_t>(local_bytes(first)) - 1;
+    const tuning::Table& smaller = tuning::table_for(info);
+    const tuning::Record& second = smaller.find(wanted);
+    CHECK(local_bytes(second) < local_bytes(first));
+    // The same record, as the other table has it, says why it was passed over.
+    const auto same = std::ranges::find_if(smaller.records(), [&](const tuning::Record& record) {
+      return record.file == first.file && record.position == first.position;
+    });
+    REQUIRE(same != smaller.records().end());
+    CHECK(smaller.why_not(*same, wanted).find("up to head size") != std::string::npos);
+    CHECK(smaller.why_not(second, wanted).empty());
+  }
+
+  TEST_CASE("each reason why a record does not fit has its words") {
+    const Table table = Table::parse("a/b", R"({"schema": 1, "records": [
+      {"kernel": "gemm", "dtypes": ["bf16", "f16"], "numbers": {}, "origin": "x"},
+      {"kernel": "gemm", "score_class": "softmax", "numbers": {}, "origin": "x"},
+      {"kernel": "gemm", "min_head_size": 80, "numbers": {}, "origin": "x"},
+      {"kernel": "gemm", "max_length": 100, "numbers": {}, "origin": "x"},
+      {"kernel": "gemm", "min_n": 64, "numbers": {}, "origin": "x"},
+      {"kernel": "gemm", "max_k": 8, "numbers": {}, "origin": "x"},
+      {"kernel": "gemm", "numbers": {}, "origin": "x"},
+      {"kernel": "gemm", "numbers": {}, "origin": "x"}]})");
+    const tuning::Case wanted{
+        .kernel = "gemm", .score_class = "pointwise", .head_size = 64, .length = 101, .n = 63, .k = 9};
+    const std::vector<std::string> reasons{"it is for bf16 and f16",
+                                           "it is for softmax scores",
+                                           "head size 64 is below 80",
+                                           "length 101 is above 100",
+                                           "N 63 is below 64",
+                                           "K 9 is above 8",
+                                           "",
+                                           "an earlier record fits too"};
+    for (std::size_t i = 0; i < reasons.size(); ++i) CHECK(table.why_not(table.records()[i], wanted) == reasons[i]);
+    CHECK(table.match(wanted) == &table.records()[6]);
+  }
+
+  TEST_CASE("flaws of a record") {
+    const auto flaw = [](const std::string& record) {
+      return tuning::flaw_of(Table::parse("a/b", R"({"schema": 1, "records": [)" + record + "]}").records().front());
+    };
+    const auto has = [](const std::string& text, const char* part) {
+      CAPTURE(text);
+      CHECK(text.find(part) != std::string::npos);
+    };
+    const std::string forward = R"({"kernel": "attention_forward", "origin": "estimated: x", "numbers": {"lanes": 8,
+      "columns": 2, "rows": 6, "key_block": 96, "query_tiles": 4, "sub_groups": 1, "resident": )";
+    CHECK(flaw(forward + "0}}").empty());
+    has(flaw(forward + "1}}"), "max_length");
+    CHECK(flaw(forward + R"(1}, "max_length": 96})").empty());
+    has(flaw(forward + R"(1}, "max_length": 97})"), "max_length");
+    has(flaw(forward + "2}}"), "'resident' is 2");
+    has(flaw(forward + R"(0, "more": 1}})"), "unknown number 'more'");
+    has(flaw(R"({"kernel": "transpose", "numbers": {"tile": 16}, "origin": "measured"})"), "lacks the number 'rows'");
+    has(flaw(R"({"kernel": "transpose", "numbers": {"tile": 16, "rows": 3}, "origin": "measured"})"), "do not fit");
+    has(flaw(R"({"kernel": "transpose", "numbers": {"tile": 16, "rows": 4}, "origin": "a guess"})"), "origin");
+    has(flaw(R"({"kernel": "transposed", "numbers": {}, "origin": "measured"})"), "no kernel 'transposed'");
+    has(flaw(R"({"kernel": "gemm_provider", "providers": ["cublas"], "origin": "measured"})"), "no provider 'cublas'");
+    has(flaw(R"({"kernel": "gemm", "origin": "measured", "numbers": {"lanes": 1024, "columns": 4, "rows": 1,
+      "row_block": 8192, "panels": 1024, "depth_block": 8192, "sub_groups": 64}})"),
+        "too large");
+  }
+
+  TEST_CASE("variants compiled ahead of time are those that every length leads to, of every file of the backend") {
+    for (const tuning::TableFile& file : tuning::embedded()) {
+      const Table table = tuning::embedded_table(file.name);
+      std::vector<std::string> types;
+      for (const runtime::KernelName& kernel : nn::attention_variants(table)) types.push_back(kernel.type);
+      CAPTURE(file.name);
+      for (const std::int64_t length : {1, 49, 197, 204, 205, 785, 1024, 1025, 4096, 100000}) {
+        const std::int64_t head_size = nn::compiled_head_size("acpp", 40);
+        const nn::AttentionCase wanted{Score::gelu, DType::bf16, head_size, length};
+        const auto forward = nn::forward_config(nn::forward_record(table, wanted), head_size);
+        CHECK(std::ranges::find(types, nn::forward_kernel(Score::gelu, DType::bf16, forward).type) != types.end());
+      }
+    }
+  }
+
+  TEST_CASE("patterns of device names") {
+    CHECK(tuning::matches_pattern("NVIDIA A100-SXM4-80GB", "*A100*"));
+    CHECK(tuning::matches_pattern("NVIDIA A100-SXM4-80GB", "NVIDIA A100*80GB"));
+    CHECK(tuning::matches_pattern("", "*"));
+    CHECK(!tuning::matches_pattern("NVIDIA A10", "*A100*"));
+    CHECK(!tuning::matches_pattern("NVIDIA A100", "A100*"));
+    CHECK(!tuning::matches_pattern("x", ""));
+    CHECK(!tuning::matches_pattern(std::string(5000, 'a'), "*a*a*a*a*a*a*a*a*b"));  // and does not take for ever
   }
 }

@@ -1,0 +1,47 @@
+// Tuning tables as an application sees them: which record serves a case on a device, and where it came from. Tables are
+// embedded in the library; a user's own directory of tables goes before them (docs/tuning.md).
+#pragma once
+
+#include <sylvit/device.hpp>
+#include <sylvit/tensor.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sylvit {
+
+/// What a kernel is wanted for. What a kernel's records do not ask about is left as it is.
+struct TuningCase {
+  std::string_view kernel;  ///< "attention_forward", "attention_backward", "gemm", "layer_norm", …
+  DType dtype = DType::f32;
+  std::string_view score_class = {};  ///< "pointwise" or "softmax", for attention
+  std::int64_t head_size = 0;
+  std::int64_t length = 0;           ///< keys
+  std::int64_t m = 0, n = 0, k = 0;  ///< of a matrix product
+};
+
+/// The record that serves a case.
+struct TuningChoice {
+  std::string file;  ///< "dpcpp-cpu/avx2", or the path of an overlay file
+  int record = 0;    ///< its position in the file, from 1
+  std::map<std::string, int, std::less<>> numbers;
+  std::vector<std::string> providers;  ///< of "gemm_provider", the best first
+  std::string origin;                  ///< "measured …" or "estimated …"
+  bool estimated = false;              ///< nobody has measured it yet: `sylvit tune` does
+};
+
+/// Throws Error when no table has a record for the case.
+TuningChoice tuning_choice(const DeviceInfo& device, const TuningCase& wanted);
+
+/// The files that serve a device, in the order in which they are searched.
+std::vector<std::string> tuning_files(const DeviceInfo& device);
+
+/// Where a user's own tables lie: SYLVIT_TUNING_DIR, else $XDG_CONFIG_HOME/sylvit/tuning, else ~/.config/sylvit/tuning.
+/// Empty when there is none: SYLVIT_TUNING_DIR is set to nothing, or there is no home directory.
+std::filesystem::path tuning_overlay_directory();
+
+}  // namespace sylvit

@@ -1,0 +1,309 @@
+#include "tuning/candidates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "tuning/record_check.hpp"
+
+namespace sylvit::tuning {
+
+namespace {
+
+using Numbers = std::vector<int>;
+
+double ratio(std::int64_t a, std::int64_t b) { return static_cast<double>(a) / static_cast<double>(b); }
+std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+int multiple_near(std::int64_t value, int of) {
+  return static_cast<int>(std::max<std::int64_t>(1, (value + of / 2) / of)) * of;
+}
+int multiple_from(std::int64_t value, int of) { return static_cast<int>(divided_up(value, of)) * of; }
+
+/// Work-items that share a tile, and the columns that each holds.
+Numbers lanes_of(const Machine& machine) {
+  if (machine.single_lanes) return {1};
+  Numbers result;
+  for (const int size : machine.limits.sub_group_sizes)
+    if (!machine.cpu || (size >= machine.vector_floats && size <= 2 * machine.vector_floats)) result.push_back(size);
+  return result;
+}
+Numbers columns_of(const Machine& machine) {
+  if (machine.single_lanes)
+    return {machine.vector_floats, 2 * machine.vector_floats, 3 * machine.vector_floats, 4 * machine.vector_floats};
+  return {1, 2, 3, 4};
+}
+
+/// Vector registers (CPU) or floats of a work-item (GPU) that a row of the tile takes.
+int registers_of_row(const Machine& machine, int lanes, int columns) {
+  return machine.cpu ? (lanes * columns + machine.vector_floats - 1) / machine.vector_floats : columns;
+}
+
+/// A register tile's sums, a row of one factor, and one element of the other must stay in registers: a tile that spills
+/// runs at a fifth of the speed. And a tile of few sums waits for its loads.
+bool tile_fits(const Machine& machine, int lanes, int columns, int rows) {
+  const int across = registers_of_row(machine, lanes, columns);
+  const int sums = rows * across;
+  if (machine.cpu) return sums + across + 1 <= machine.registers && 2 * sums >= machine.registers - 4;
+  return 2 * sums + across + rows <= machine.registers && sums >= 4;
+}
+
+/// Loads for each multiplication: a tile of r x c takes r + c of them for r · c products.
+double tile_cost(const Machine& machine, int lanes, int columns, int rows) {
+  const int across = registers_of_row(machine, lanes, columns);
+  return 1 + 0.7 * (1.0 / rows + 1.0 / across);
+}
+
+/// Units that are left idle at the end.
+double idle_factor(const Machine& machine, std::int64_t groups) {
+  const std::int64_t units = std::max(1, machine.compute_units);
+  return ratio(divided_up(groups, units) * units, std::max<std::int64_t>(groups, 1));
+}
+
+/// GPUs hide waiting by having several work-groups at once: what a group takes, the next cannot have.
+double occupancy_factor(const Machine& machine, const Demand& demand) {
+  if (machine.cpu) return 1;
+  double factor = 1;
+  if (machine.limits.local_memory_bytes > 0)
+    factor +=
+        std::max(0.0, 2 * ratio(demand.local_bytes, static_cast<std::int64_t>(machine.limits.local_memory_bytes)) - 1);
+  if (demand.work_items < 64) factor *= 1.5;
+  return factor;
+}
+
+class Maker {
+ public:
+  Maker(const Machine& machine, const Workload& workload) : machine_(machine), workload_(workload) {}
+
+  std::vector<Record> make() {
+    const std::string_view kernel = workload_.wanted.kernel;
+    if (kernel == "layer_norm") {
+      for (const int lanes : lanes_of(machine_))
+        for (const int columns : columns_of(machine_))
+          for (const int rows : {1, 2, 4, 8, 16, 32, 64, 128})
+            add({{"lanes", lanes}, {"columns", columns}, {"rows", rows}});
+    } else {
+      for (const int lanes : lanes_of(machine_))
+        for (const int columns : columns_of(machine_))
+          for (const int rows : {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 24})
+            if (tile_fits(machine_, lanes, columns, rows)) add_blocks(kernel, lanes, columns, rows);
+    }
+    std::ranges::stable_sort(result_, {},
+                             [&](const Record& record) { return predicted_cost(record, machine_, workload_); });
+    return std::move(result_);
+  }
+
+ private:
+  void add_blocks(std::string_view kernel, int lanes, int columns, int rows) {
+    for (const int sub_groups : machine_.cpu ? Numbers{1} : Numbers{1, 2, 4, 8}) {
+      const Tile tile{lanes, columns, rows, sub_groups};
+      if (kernel == "attention_forward") add_forward(tile);
+      if (kernel == "attention_backward") add_backward(tile);
+      if (kernel == "gemm") add_gemm(tile);
+    }
+  }
+
+  struct Tile {
+    int lanes, columns, rows, sub_groups;
+
+    int width() const { return lanes * columns; }
+    std::map<std::string, int, std::less<>> numbers() const {
+      return {{"lanes", lanes}, {"columns", columns}, {"rows", rows}, {"sub_groups", sub_groups}};
+    }
+  };
+
+  void add_forward(const Tile& tile) {
+    const std::int64_t keys = workload_.wanted.length;
+    const std::int64_t most_tiles = divided_up(workload_.rows, tile.width() * tile.sub_groups);
+    Numbers tiles{1, 2, 3, 4, 6, 8, 10, 13, 16, 20, 26};
+    tiles.push_back(static_cast<int>(std::min<std::int64_t>(most_tiles, 256)));
+    for (const int query_tiles : tiles) {
+      if (query_tiles > most_tiles) continue;
+      std::map<std::string, int, std::less<>> numbers = tile.numbers();
+      numbers["query_tiles"] = query_tiles;
+      for (const int wanted : {16, 32, 48, 64, 96, 128, 192, 256, 384}) {
+        if (wanted > 2 * keys) continue;
+        numbers["key_block"] = multiple_near(wanted, tile.rows);
+        numbers["resident"] = 0;
+        add(numbers);
+      }
+      if (keys > 1024) continue;
+      numbers["key_block"] = multiple_from(keys, tile.rows);
+      numbers["resident"] = 1;
+      add(numbers);
+    }
+  }
+
+  void add_backward(const Tile& tile) {
+    std::set<std::pair<int, int>> blocks;
+    for (const int query_block : {8, 16, 24, 36, 48, 64, 96})
+      for (const int key_block : {16, 32, 48, 64, 96, 128, 160, 208, 256}) {
+        const int queries = multiple_near(query_block, tile.rows);
+        const int keys = multiple_near(key_block, tile.width());
+        if (queries < 2 * workload_.rows && keys < 2 * workload_.wanted.length) blocks.emplace(queries, keys);
+      }
+    for (const auto& [query_block, key_block] : blocks)
+      for (const int cut : {0, 1, 2}) {
+        std::map<std::string, int, std::less<>> numbers = tile.numbers();
+        numbers["query_block"] = query_block;
+        numbers["key_block"] = key_block;
+        numbers["cut"] = cut;
+        add(numbers);
+      }
+  }
+
+  void add_gemm(const Tile& tile) {
+    for (const int row_block : {24, 48, 64, 96, 144, 192})
+      for (const int panels : {1, 2, 4, 8, 16, 24})
+        for (const int depth_block : {32, 64, 128, 192, 256, 384, 512}) {
+          std::map<std::string, int, std::less<>> numbers = tile.numbers();
+          numbers["row_block"] = multiple_near(row_block, tile.rows);
+          numbers["panels"] = panels;
+          numbers["depth_block"] = depth_block;
+          add(numbers);
+        }
+  }
+
+  void add(const std::map<std::string, int, std::less<>>& numbers) {
+    Record record;
+    record.kernel = workload_.wanted.kernel;
+    record.numbers = numbers;
+    record.origin = "estimated: a candidate";
+    if (numbers.contains("resident") && numbers.at("resident") == 1) record.length.most = numbers.at("key_block");
+    if (is_plausible(record, machine_, workload_) && seen_.insert(numbers).second) result_.push_back(std::move(record));
+  }
+
+  const Machine& machine_;
+  const Workload& workload_;
+  std::vector<Record> result_;
+  std::set<std::map<std::string, int, std::less<>>> seen_;
+};
+
+double forward_cost(const Record& record, const Machine& machine, const Workload& workload) {
+  const std::int64_t keys = workload.wanted.length;
+  const std::int64_t depth = workload.wanted.head_size;
+  const std::int64_t tile = std::int64_t{record.number("lanes")} * record.number("columns");
+  const std::int64_t queries = tile * record.number("query_tiles") * record.number("sub_groups");
+  const std::int64_t groups = workload.independent * divided_up(workload.rows, queries);
+  // Queries that are computed for nothing; loading K and V for few queries; carrying the sums from key block to block.
+  const double padding = ratio(divided_up(workload.rows, tile) * tile, workload.rows);
+  const double staging = 4.0 / static_cast<double>(std::min(queries, workload.rows));
+  const double carrying =
+      record.number("resident") == 1 ? 0 : ratio(2, std::min<std::int64_t>(keys, record.number("key_block")));
+  const double panels = ratio(divided_up(depth, tile) * tile, depth);
+  return (tile_cost(machine, record.number("lanes"), record.number("columns"), record.number("rows")) * padding *
+              (1 + panels) / 2 +
+          staging + carrying) *
+         idle_factor(machine, groups) * occupancy_factor(machine, demand_of(record, depth));
+}
+
+double backward_cost(const Record& record, const Machine& machine, const Workload& workload) {
+  const std::int64_t keys = workload.wanted.length;
+  const std::int64_t query_block = record.number("query_block");
+  const std::int64_t key_block = record.number("key_block");
+  const int cut = record.number("cut");
+  const std::int64_t key_blocks = divided_up(keys, key_block);
+  const std::int64_t query_blocks = divided_up(workload.rows, query_block);
+  const double padding = ratio(key_blocks * key_block, keys) * ratio(query_blocks * query_block, workload.rows);
+  // Split computes the scores twice: 7 products instead of 5. Partial writes a dQ for every key block.
+  const double products = cut == 1 ? 7.0 / 5 : 1;
+  const double partials = cut == 2 ? 1.0 / static_cast<double>(key_block) : 0;
+  const double staging = 2.0 / static_cast<double>(query_block) + 2.0 / static_cast<double>(key_block);
+  const std::int64_t groups = workload.independent * (cut == 0 ? 1 : key_blocks);
+  return (tile_cost(machine, record.number("lanes"), record.number("columns"), record.number("rows")) * padding *
+              products +
+          staging + partials) *
+         idle_factor(machine, groups) * occupancy_factor(machine, demand_of(record, workload.wanted.head_size));
+}
+
+double gemm_cost(const Record& record, const Machine& machine, const Workload& workload) {
+  const std::int64_t width = std::int64_t{record.number("lanes")} * record.number("columns");
+  const std::int64_t columns = width * record.number("panels");
+  const std::int64_t row_block = record.number("row_block");
+  const std::int64_t groups = divided_up(workload.rows, row_block) * divided_up(workload.wanted.n, columns);
+  const double padding = ratio(divided_up(workload.rows, row_block) * row_block, workload.rows);
+  // A is staged for every group of columns, panels of B are read for every group of rows, sums wait between depths.
+  const double staging =
+      2.0 / static_cast<double>(columns) + 1.0 / static_cast<double>(row_block) +
+      1.0 / static_cast<double>(std::min<std::int64_t>(record.number("depth_block"), workload.wanted.k));
+  return (tile_cost(machine, record.number("lanes"), record.number("columns"), record.number("rows")) * padding +
+          staging) *
+         idle_factor(machine, groups) * occupancy_factor(machine, demand_of(record, 0));
+}
+
+double layer_norm_cost(const Record& record, const Machine& machine, const Workload& workload) {
+  const int rows = record.number("rows");
+  return (1 + 1.0 / rows + 0.05 * std::abs(std::log2(record.number("columns") / 4.0))) *
+         idle_factor(machine, divided_up(workload.rows, rows));
+}
+
+}  // namespace
+
+Machine Machine::of(const DeviceInfo& device) {
+  Machine machine;
+  machine.limits = Limits::of(device);
+  machine.compute_units = std::max(1, device.compute_units);
+  machine.cpu = device.type == "cpu";
+  machine.single_lanes = machine.cpu && device.toolchain == "acpp";
+  if (machine.cpu) {
+    const bool wide = device.architecture == "avx512";
+    machine.vector_floats = wide ? 16 : device.architecture == "avx2" ? 8 : 4;
+    machine.registers = wide || device.architecture == "neon" ? 32 : 16;
+  } else if (device.backend == "level_zero" || device.backend == "opencl") {
+    machine.registers = 64;  // 4 KB for a sub-group of 16
+  }
+  return machine;
+}
+
+bool is_plausible(const Record& record, const Machine& machine, const Workload& workload) {
+  if (!flaw_of(record).empty()) return false;
+  if (!obstacle_of(record, machine.limits, workload.wanted.head_size).empty()) return false;
+  if (!record.length.holds(workload.wanted.length)) return false;
+  return !record.numbers.contains("sub_groups") ||
+         tile_fits(machine, record.number("lanes"), record.number("columns"), record.number("rows"));
+}
+
+double predicted_cost(const Record& record, const Machine& machine, const Workload& workload) {
+  if (record.kernel == "attention_forward") return forward_cost(record, machine, workload);
+  if (record.kernel == "attention_backward") return backward_cost(record, machine, workload);
+  if (record.kernel == "gemm") return gemm_cost(record, machine, workload);
+  if (record.kernel == "layer_norm") return layer_norm_cost(record, machine, workload);
+  return 1;
+}
+
+std::vector<Record> candidates_for(const Machine& machine, const Workload& workload) {
+  return Maker(machine, workload).make();
+}
+
+std::vector<Record> neighbours_of(const Record& record, const Machine& machine, const Workload& workload) {
+  std::vector<Record> result;
+  for (const auto& [name, value] : record.numbers) {
+    if (name == "lanes" || name == "columns" || name == "rows" || name == "resident" || name == "sub_groups") continue;
+    // A block changes by its own granularity, so that tiles still divide it.
+    const bool of_rows =
+        name == "row_block" || name == "query_block" || (name == "key_block" && record.numbers.contains("query_tiles"));
+    const bool of_width = name == "key_block" && record.numbers.contains("query_block");
+    const int step = of_rows ? record.number("rows") : of_width ? record.number("lanes") * record.number("columns") : 1;
+    std::set<int> values;
+    if (name == "cut")
+      values = {0, 1, 2};
+    else
+      values = {value - step,
+                value + step,
+                multiple_near(value * 3 / 4, step),
+                multiple_near(value * 3 / 2, step),
+                multiple_near(value / 2, step),
+                value * 2};
+    for (const int changed : values) {
+      if (changed == value || changed < (name == "cut" ? 0 : 1)) continue;
+      Record neighbour = record;
+      neighbour.numbers[name] = changed;
+      if (neighbour.numbers.contains("resident") && neighbour.number("resident") == 1)
+        neighbour.length = {0, neighbour.number("key_block")};
+      if (is_plausible(neighbour, machine, workload)) result.push_back(std::move(neighbour));
+    }
+  }
+  return result;
+}
+
+}  // namespace sylvit::tuning

@@ -1,0 +1,129 @@
+#include "tuning/overlay.hpp"
+
+#include <sylvit/error.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace sylvit {
+
+std::filesystem::path tuning_overlay_directory() {
+  if (const char* own = std::getenv("SYLVIT_TUNING_DIR"); own != nullptr) return own;
+  if (const char* config = std::getenv("XDG_CONFIG_HOME"); config != nullptr && *config != '\0')
+    return std::filesystem::path(config) / "sylvit" / "tuning";
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
+    return std::filesystem::path(home) / ".config" / "sylvit" / "tuning";
+  return {};
+}
+
+}  // namespace sylvit
+
+namespace sylvit::tuning {
+
+namespace {
+
+TableFile unreadable(const std::filesystem::path& path, const std::string& reason) {
+  TableFile file;
+  file.name = path.string();
+  file.problems.push_back({file.name, 0, "", reason});
+  return file;
+}
+
+using Json = nlohmann::ordered_json;
+
+void add_range(Json& json, const std::string& name, const Range& range) {
+  if (range.least != 0) json["min_" + name] = range.least;
+  if (range.most != 0) json["max_" + name] = range.most;
+}
+
+Json to_json(const Record& record) {
+  Json json{{"kernel", record.kernel}};
+  for (const DType dtype : record.dtypes) json["dtypes"].push_back(std::string(name_of(dtype)));
+  if (!record.score_class.empty()) json["score_class"] = record.score_class;
+  add_range(json, "head_size", record.head_size);
+  add_range(json, "length", record.length);
+  add_range(json, "m", record.m);
+  add_range(json, "n", record.n);
+  add_range(json, "k", record.k);
+  if (record.providers.empty())
+    for (const auto& [name, value] : record.numbers) json["numbers"][name] = value;
+  else
+    json["providers"] = record.providers;
+  json["origin"] = record.origin;
+  return json;
+}
+
+Json to_json(const Family& family) {
+  Json json = Json::object();
+  if (!family.backends.empty()) json["backends"] = family.backends;
+  if (!family.architectures.empty()) json["architectures"] = family.architectures;
+  if (!family.devices.empty()) json["devices"] = family.devices;
+  return json;
+}
+
+}  // namespace
+
+TableFile read_table_file(const std::filesystem::path& path) {
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(path, failed)) return unreadable(path, "there is no such file");
+  constexpr std::uintmax_t largest = 4 << 20;
+  if (std::filesystem::file_size(path, failed) > largest || failed) return unreadable(path, "it is larger than 4 MB");
+  std::ifstream stream(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (!stream.good() && !stream.eof()) return unreadable(path, "it cannot be read");
+  return read_table(path.string(), std::filesystem::absolute(path, failed).parent_path().filename().string(), text);
+}
+
+std::vector<TableFile> read_overlay(const std::filesystem::path& directory, std::string_view backend) {
+  std::vector<TableFile> files;
+  if (directory.empty()) return files;
+  std::vector<std::filesystem::path> paths;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator it(directory / backend, failed), end; !failed && it != end;
+       it.increment(failed))
+    if (it->path().extension() == ".json") paths.push_back(it->path());
+  std::ranges::sort(paths);
+  for (const std::filesystem::path& path : paths) {
+    try {
+      files.push_back(read_table_file(path));
+    } catch (const std::exception& error) {  // e.g. out of memory: the table goes on without it
+      files.push_back(unreadable(path, error.what()));
+    }
+  }
+  return files;
+}
+
+void write_table_file(const std::filesystem::path& path, const TableFile& file, const std::string& description) {
+  // A record a line, as people read and compare them.
+  const auto dump = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  std::string text = "{\n  \"schema\": 1,\n  \"description\": ";
+  text.append(dump(description)).append(",\n  \"family\": ").append(dump(to_json(file.family)));
+  text.append(",\n  \"records\": [");
+  for (std::size_t i = 0; i < file.records.size(); ++i)
+    text.append(i == 0 ? "\n    " : ",\n    ").append(dump(to_json(file.records[i])));
+  text += "\n  ]\n}\n";
+  std::error_code failed;
+  std::filesystem::create_directories(path.parent_path(), failed);
+  std::filesystem::path temporary = path;
+  temporary += std::to_string(getpid()).append(".partial");
+  {
+    std::ofstream stream(temporary, std::ios::binary);
+    stream << text;
+    if (!stream.flush()) {
+      std::filesystem::remove(temporary, failed);
+      throw Error("cannot write the tuning table " + path.string(), "check that the directory is writable");
+    }
+  }
+  std::filesystem::rename(temporary, path, failed);
+  if (failed) {
+    const std::string reason = failed.message();
+    std::filesystem::remove(temporary, failed);
+    throw Error("cannot write the tuning table " + path.string() + ": " + reason);
+  }
+}
+
+}  // namespace sylvit::tuning
