@@ -96,16 +96,17 @@ def some_of_each(wanted):
     return result
 
 
-def batches_of(wanted):
+def batches_of(wanted, size):
     """Kernels of one functor for the same targets go in one module."""
     groups = {}
     for one in wanted:
-        groups.setdefault((one.kernel["functor"], one.kernel["sub_group_size"], tuple(sorted(one.tables))),
-                          []).append(one)
-    for (functor, size, _), same in sorted(groups.items()):
+        key = (one.kernel["functor"], one.kernel["sub_group_size"], tuple(sorted(one.tables)))
+        groups.setdefault(key, []).append(one)
+    batches = []
+    for _, same in sorted(groups.items()):
         same.sort(key=lambda one: one.kernel["type"])
-        for start in range(0, len(same), BATCH):
-            yield f"{functor}-{size}-{start}-{len(groups)}", same[start:start + BATCH]
+        batches += [same[start:start + size] for start in range(0, len(same), size)]
+    return batches
 
 
 class Progress:
@@ -122,73 +123,80 @@ class Progress:
                   flush=True)
 
 
-def examine(program, wanted, chosen, jobs):
+class Examination:
     """Rows of compiled kernels, and failures."""
-    by_name = {target.name: target for target in chosen}
-    rows, failures = [], []
 
-    def fail(one, target, reason):
-        failures.append({"target": target, "table": one.tables[target], "functor": one.kernel["functor"],
-                         "type": one.kernel["type"], "reason": reason})
+    def __init__(self, program, chosen, jobs):
+        self.program, self.jobs = program, jobs
+        self.targets = {target.name: target for target in chosen}
+        self.fingerprints = {vendor: compiling.fingerprint(vendor) for vendor in {target.vendor for target in chosen}}
+        self.rows, self.failures = [], []
 
-    named = [(f"{index}", same) for index, (_, same) in enumerate(batches_of(wanted))]
-    answers = compiling.spirv_modules(program, [{"name": name, "kernels": [one.kernel for one in same]}
-                                                for name, same in named], jobs)
-    fingerprints = {vendor: compiling.fingerprint(vendor) for vendor in {target.vendor for target in chosen}}
-    work = []
-    for name, same in named:
-        answer = answers[name]
-        if "error" in answer:
-            for one in same:
-                for target in one.tables:
-                    fail(one, target, "does not compile to SPIR-V: " + tools.essence(answer["error"]))
-            continue
-        for path in answer["files"]:
-            module = compiling.Module(path, fingerprints)
-            work += [(module, by_name[target], same) for target in same[0].tables]
-    progress = Progress(len(work))
+    def fail(self, one, target, reason):
+        self.failures.append({"target": target, "table": one.tables[target], "functor": one.kernel["functor"],
+                              "type": one.kernel["type"], "reason": reason})
 
-    def compile_one(item):
-        module, target, same = item
-        kernels = {one.kernel["entry"]: one for one in same}
-        found = []
-        try:
-            capabilities = module.capabilities()
-            resources = module.resources(target)
-        except tools.ToolError as error:
-            progress.step(f"{target.name} {same[0].kernel['functor']}")
-            return item, {}, [], str(error)
-        progress.step(f"{target.name} {same[0].kernel['functor']}")
-        lacking = list(check.missing_instructions(capabilities, target))
-        return item, {entry: kernels[entry] for entry in resources if entry in kernels}, (resources, lacking), found
+    def examine(self, wanted, batch=BATCH):
+        """A module that a tool refuses is taken apart, so that one bad kernel does not hide the others."""
+        apart = {}
 
-    seen = set()
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for (module, target, same), kernels, made, trouble in pool.map(compile_one, work):
-            if isinstance(trouble, str):
+        def refuse(one, target, reason):
+            if batch == 1:
+                self.fail(one, target, reason)
+            else:
+                alone = apart.setdefault(one.kernel["entry"], Wanted(one.kernel))
+                alone.tables[target] = one.tables[target]
+
+        work = []
+        batches = dict(enumerate(batches_of(wanted, batch)))
+        answers = compiling.spirv_modules(self.program, [
+            {"name": name, "kernels": [one.kernel for one in same]} for name, same in batches.items()], self.jobs)
+        for name, same in batches.items():
+            if "error" in answers[name]:
                 for one in same:
-                    fail(one, target.name, trouble)
-                    seen.add((one.kernel["entry"], target.name))
+                    for target in one.tables:
+                        refuse(one, target, "does not compile to SPIR-V: " + tools.essence(answers[name]["error"]))
                 continue
-            resources, lacking = made
-            for entry, one in kernels.items():
-                seen.add((entry, target.name))
-                kernel, found = one.kernel, resources[entry]
-                for reason in [*check.before_compiling(kernel, target), *lacking,
-                               *check.after_compiling(kernel, target, found)]:
-                    fail(one, target.name, reason)
-                local = kernel["local_bytes"] + found.static_local_bytes
-                occupancy, limit = target.occupancy(kernel["work_items"], local, found.width, found.registers)
-                rows.append({"target": target.name, "table": one.tables[target.name], "functor": kernel["functor"],
-                             "type": kernel["type"], "record_kernel": kernel["record_kernel"],
-                             "work_items": kernel["work_items"], **found.to_json(), "local_bytes": local,
-                             "occupancy": occupancy, "limit": limit})
-    for one in wanted:
-        for target in one.tables:
-            if (one.kernel["entry"], target) not in seen and not any(
-                    failure["type"] == one.kernel["type"] and failure["target"] == target for failure in failures):
-                fail(one, target, "is missing from the compiled modules")
-    return rows, failures
+            modules = [compiling.Module(path, self.fingerprints) for path in answers[name]["files"]]
+            work += [(modules, self.targets[target], same) for target in same[0].tables]
+        progress = Progress(len(work))
+
+        def compile_one(item):
+            modules, target, same = item
+            resources, capabilities, trouble = {}, set(), ""
+            try:
+                for module in modules:
+                    capabilities |= module.capabilities()
+                    resources |= module.resources(target)
+            except tools.ToolError as error:
+                trouble = str(error)
+            progress.step(f"{target.name} {same[0].kernel['functor']}")
+            return target, same, resources, capabilities, trouble
+
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            for target, same, resources, capabilities, trouble in pool.map(compile_one, work):
+                for one in same:
+                    if trouble:
+                        refuse(one, target.name, trouble)
+                    elif one.kernel["entry"] not in resources:
+                        self.fail(one, target.name, "is missing from the compiled module")
+                    else:
+                        self.judge(one, target, resources[one.kernel["entry"]], capabilities)
+        if apart:
+            self.examine(list(apart.values()), 1)
+        return self.rows, self.failures
+
+    def judge(self, one, target, found, capabilities):
+        kernel = one.kernel
+        for reason in [*check.before_compiling(kernel, target), *check.missing_instructions(capabilities, target),
+                       *check.after_compiling(kernel, target, found)]:
+            self.fail(one, target.name, reason)
+        local = kernel["local_bytes"] + found.static_local_bytes
+        occupancy, limit = target.occupancy(kernel["work_items"], local, found.width, found.registers)
+        self.rows.append({"target": target.name, "table": one.tables[target.name], "functor": kernel["functor"],
+                          "type": kernel["type"], "record_kernel": kernel["record_kernel"],
+                          "work_items": kernel["work_items"], **found.to_json(), "local_bytes": local,
+                          "occupancy": occupancy, "limit": limit})
 
 
 def show_failures(failures):
@@ -215,7 +223,7 @@ def main():
         raise SystemExit("ci/device-code: nothing matches these options")
     start = time.monotonic()
     print(f"== {len(wanted)} kernels for " + ", ".join(target.name for target in chosen), flush=True)
-    rows, failures = examine(program, wanted, chosen, options.jobs)
+    rows, failures = Examination(program, chosen, options.jobs).examine(wanted)
     seconds = time.monotonic() - start
     vendors = sorted({target.vendor for target in chosen})
     facts = [f"{datetime.date.today()}; " + "; ".join(dict.fromkeys(
