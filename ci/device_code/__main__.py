@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from . import check, compile as compiling, report, targets as devices, tools
+from . import acpp, check, compile as compiling, report, targets as devices, tools
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATCH = 8  # kernels in a module: the front end's start costs as much as three of them
@@ -186,6 +186,11 @@ class Examination:
             self.examine(list(apart.values()), 1)
         return self.rows, self.failures
 
+    def judge_acpp(self, one, target, found):
+        """AdaptiveCpp's kernel asks for no sub-group size; its row does not replace the other's."""
+        for reason in check.after_compiling({**one.kernel, "sub_group_size": 0}, target, found):
+            self.fail(one, target.name, "AdaptiveCpp: " + reason)
+
     def judge(self, one, target, found, capabilities):
         kernel = one.kernel
         for reason in [*check.before_compiling(kernel, target), *check.missing_instructions(capabilities, target),
@@ -223,12 +228,15 @@ def main():
         raise SystemExit("ci/device-code: nothing matches these options")
     start = time.monotonic()
     print(f"== {len(wanted)} kernels for " + ", ".join(target.name for target in chosen), flush=True)
-    rows, failures = Examination(program, chosen, options.jobs).examine(wanted)
+    examination = Examination(program, chosen, options.jobs)
+    rows, failures = examination.examine(wanted)
+    print("  " + acpp.facts()[0], flush=True)
+    acpp.examine(wanted, chosen, examination.judge_acpp, examination.fail)
     seconds = time.monotonic() - start
     vendors = sorted({target.vendor for target in chosen})
     facts = [f"{datetime.date.today()}; " + "; ".join(dict.fromkeys(
         line for vendor in vendors for line in compiling.VENDORS[vendor].versions()))]
-    facts += acpp_facts()
+    facts += acpp.facts()
     if options.output:
         text = report.markdown(rows, failures, chosen, facts, "ci/device-code" + (" --subset" * options.subset))
         if options.output == "-":
@@ -240,17 +248,6 @@ def main():
     show_failures(failures)
     print(f"== {len(rows)} kernels compiled in {seconds:.0f} s, {len(failures)} failures")
     return 1 if failures else 0
-
-
-def acpp_facts():
-    """Whether an AdaptiveCpp is named, and has its own compilers for both vendors."""
-    prefix = os.environ.get("SYLVIT_ACPP")
-    if not prefix:
-        return ["AdaptiveCpp's own compilers (llvm-to-ptx, llvm-to-amdgpu): not used, SYLVIT_ACPP is not set"]
-    there = [name for name in ("llvm-to-ptx", "llvm-to-amdgpu") if list(pathlib.Path(prefix).rglob(f"*{name}*"))]
-    missing = [name for name in ("llvm-to-ptx", "llvm-to-amdgpu") if name not in there]
-    return [f"AdaptiveCpp of SYLVIT_ACPP: {', '.join(there) or 'neither compiler'} there" +
-            (f", {' and '.join(missing)} not there" if missing else "")]
 
 
 if __name__ == "__main__":

@@ -10,7 +10,10 @@ def span(values):
 
 def kilobytes(values):
     low, high = min(values) / 1024, max(values) / 1024
-    text = lambda value: f"{value:.1f}".removesuffix(".0")
+
+    def text(value):
+        return f"{value:.1f}".removesuffix(".0")
+
     return text(low) if text(low) == text(high) else f"{text(low)}-{text(high)}"
 
 
@@ -63,26 +66,27 @@ def markdown(rows, failures, targets, facts, command):
               "local memory", "and the size of the work-groups: `ci/device_code/targets.py` has the arithmetic. Intel's "
               "compiler gives each thread 128 registers", "whatever it uses, so only spills tell there. Ranges go over "
               "element types, scores and head sizes; `limit` is what limits", "the kernel with the lowest occupancy, "
-              "which is named.", ""]
+              "which is named. A scalar spill (AMD) goes to lanes of a vector "
+              "register, not to memory.", ""]
     for target in targets:
         own = [row for row in rows if row["target"] == target.name]
         if not own:
             continue
-        lines += [f"## {target.name}: {target.examples}", "",
-                  "| kernel | variants | lanes | work-group | registers | spills | scalar spills | local KB | "
-                  "occupancy % | limit | lowest |", "|---|---|---|---|---|---|---|---|---|---|---|"]
+        columns = {
+            "kernel": lambda same: same[0]["functor"], "variants": len,
+            "lanes": lambda same: span([row["width"] for row in same]),
+            "work-group": lambda same: span([row["work_items"] for row in same]),
+            "registers": lambda same: span([row["registers"] for row in same]),
+            "spills": lambda same: span([row["spill_bytes"] for row in same]),
+            "scalar spills": lambda same: span([row["scalar_spills"] for row in same]),
+            "local KB": lambda same: kilobytes([row["local_bytes"] for row in same]),
+            "occupancy %": lambda same: percents([row["occupancy"] for row in same]),
+            "limit": lambda same: worst_of(same)["limit"], "lowest": lambda same: f"`{worst_of(same)['type']}`"}
         if target.vendor != "amd":
-            lines[-2] = lines[-2].replace(" scalar spills |", "")
-            lines[-1] = lines[-1].removesuffix("|---") + "|"
-        for (functor,), same in sorted(by(own, "functor").items()):
-            worst = worst_of(same)
-            cells = [functor, len(same), span([row["width"] for row in same]),
-                     span([row["work_items"] for row in same]), span([row["registers"] for row in same]),
-                     span([row["spill_bytes"] for row in same])]
-            if target.vendor == "amd":
-                cells.append(span([row["scalar_spills"] for row in same]))
-            cells += [kilobytes([row["local_bytes"] for row in same]), percents([row["occupancy"] for row in same]),
-                      worst["limit"], f"`{worst['type']}`"]
-            lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
+            del columns["scalar spills"]
+        lines += [f"## {target.name}: {target.examples}", "", "| " + " | ".join(columns) + " |",
+                  "|---" * len(columns) + "|"]
+        for _, same in sorted(by(own, "functor").items()):
+            lines.append("| " + " | ".join(str(cell(same)) for cell in columns.values()) + " |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
