@@ -136,7 +136,23 @@ class Examination:
         self.failures.append({"target": target, "table": one.tables[target], "functor": one.kernel["functor"],
                               "type": one.kernel["type"], "reason": reason})
 
-    def examine(self, wanted, batch=BATCH):
+    def examine(self, wanted):
+        """What a device cannot launch is not compiled for it."""
+        possible = []
+        for one in wanted:
+            rest = Wanted(one.kernel)
+            for name, table in one.tables.items():
+                reasons = list(check.before_compiling(one.kernel, self.targets[name]))
+                for reason in reasons:
+                    self.fail(one, name, reason)
+                if not reasons:
+                    rest.tables[name] = table
+            if rest.tables:
+                possible.append(rest)
+        self.compile(possible, BATCH)
+        return self.rows, self.failures
+
+    def compile(self, wanted, batch):
         """A module that a tool refuses is taken apart, so that one bad kernel does not hide the others."""
         apart = {}
 
@@ -183,8 +199,7 @@ class Examination:
                     else:
                         self.judge(one, target, resources[one.kernel["entry"]], capabilities)
         if apart:
-            self.examine(list(apart.values()), 1)
-        return self.rows, self.failures
+            self.compile(list(apart.values()), 1)
 
     def judge_acpp(self, one, target, found):
         """AdaptiveCpp's kernel asks for no sub-group size; its row does not replace the other's."""
@@ -193,8 +208,7 @@ class Examination:
 
     def judge(self, one, target, found, capabilities):
         kernel = one.kernel
-        for reason in [*check.before_compiling(kernel, target), *check.missing_instructions(capabilities, target),
-                       *check.after_compiling(kernel, target, found)]:
+        for reason in [*check.missing_instructions(capabilities, target), *check.after_compiling(kernel, target, found)]:
             self.fail(one, target.name, reason)
         local = kernel["local_bytes"] + found.static_local_bytes
         occupancy, limit = target.occupancy(kernel["work_items"], local, found.width, found.registers)
@@ -217,7 +231,7 @@ def main():
     if options.self_test:
         from . import self_test
         return self_test.run(program, options.jobs)
-    names = options.target or (["dg2-g10", "sm_80", "gfx90a", "gfx1100"] if options.subset else devices.USUAL)
+    names = options.target or (["dg2-g10", "sm_80", "gfx90a"] if options.subset else devices.USUAL)
     chosen = devices.TARGETS if "every" in names else [devices.named(name) for name in names]
     if options.backend:
         chosen = [target for target in chosen if set(target.backends) & set(options.backend)]
