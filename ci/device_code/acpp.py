@@ -43,7 +43,8 @@ def source_of(kernels):
     launchers = ",\n".join(f"  launch_variant<{kernel['type']}, {kernel['sub_group_size']}, "
                            f"{str(kernel['local_memory']).lower()}>" for kernel in kernels)
     return (f'{headers}#include "runtime/ahead_of_time.hpp"\nnamespace sylvit::runtime {{\nusing namespace kernels;\n'
-            f"Launcher launchers[] = {{\n{launchers}}};\n}}\nint main() {{ return sylvit::runtime::launchers[0] == nullptr; }}\n")
+            f"Launcher launchers[] = {{\n{launchers}}};\n}}\n"
+            "int main() { return sylvit::runtime::launchers[0] == nullptr; }\n")
 
 
 def container_of(kernels, folder):

@@ -36,12 +36,13 @@ def by(rows, *keys):
 def markdown(rows, failures, targets, facts, command):
     lines = ["# Device code of every kernel, without the hardware", "",
              f"Written by `{command}`; do not edit. Every kernel at every record of the GPU tables was compiled to",
-             "machine code by each vendor's own compiler (Intel: ocloc, NVIDIA: LLVM and ptxas, AMD: LLVM), from the",
-             "SPIR-V that the library hands to a driver. Nothing here was run or measured.", ""]
+             "machine code by ocloc (Intel), LLVM and ptxas (NVIDIA) or LLVM (AMD), from the SPIR-V that the library",
+             "hands to a driver. Nothing here was run or measured. DPC++ and AdaptiveCpp bring their own LLVM, so their",
+             "register counts differ a little.", ""]
     lines += [f"- {fact}" for fact in facts]
     lines += ["", "**It fails** on a spill or a private array in memory, an undefined symbol, SPIR-V that is not valid,",
               "an instruction or sub-group size that the device lacks, a work-group or local memory beyond its limits.",
-              f"Here: **{len(failures) or 'no'} failure{'' if len(failures) == 1 else 's'}** in {len(rows)} compiled kernels.", ""]
+              f"Here: **{len(failures) or 'no'} failure{'' if len(failures) == 1 else 's'}** in {len(rows)} kernels.", ""]
     if failures:
         lines += ["| target | table | kernel | reason |", "|---|---|---|---|"]
         shown = by(failures, "target", "table", "functor", "reason")
