@@ -81,20 +81,25 @@ std::vector<runtime::KernelName> basic_variants(const tuning::Table& table) {
   return result;
 }
 
+std::vector<runtime::KernelName> variants_of(const tuning::Table& table) {
+  std::vector<runtime::KernelName> result = basic_variants(table);
+  std::ranges::copy(attention_variants(table), std::back_inserter(result));
+  std::ranges::copy(blas::gemm_variants(table), std::back_inserter(result));
+  std::ranges::copy(training_variants(table), std::back_inserter(result));
+  std::ranges::copy(row_variants(table), std::back_inserter(result));
+  std::set<std::string> seen;
+  std::erase_if(result, [&](const runtime::KernelName& kernel) { return !seen.insert(kernel.type).second; });
+  return result;
+}
+
 std::vector<runtime::KernelName> list_variants(std::span<const std::string> backends) {
   std::vector<runtime::KernelName> result{
       {.header = "probe.hpp", .arguments = "ProbeArguments", .type = "Probe", .local_memory = true}};
   for (const std::string& backend : backends)
-    for (const tuning::TableFile& file : tuning::embedded()) {
-      if (!file.family.serves(backend)) continue;
+    for (const tuning::TableFile& file : tuning::embedded())
       // A longer chain, of several files before the default, leads to nothing that these do not lead to.
-      const tuning::Table table = tuning::embedded_table(file.name, backend);
-      std::ranges::copy(basic_variants(table), std::back_inserter(result));
-      std::ranges::copy(attention_variants(table), std::back_inserter(result));
-      std::ranges::copy(blas::gemm_variants(table), std::back_inserter(result));
-      std::ranges::copy(training_variants(table), std::back_inserter(result));
-      std::ranges::copy(row_variants(table), std::back_inserter(result));
-    }
+      if (file.family.serves(backend))
+        std::ranges::copy(variants_of(tuning::embedded_table(file.name, backend)), std::back_inserter(result));
   std::set<std::string> seen;
   std::erase_if(result, [&](const runtime::KernelName& kernel) { return !seen.insert(kernel.type).second; });
   return result;

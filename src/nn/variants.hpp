@@ -33,6 +33,9 @@ runtime::Kernel<kernels::TransposeArguments> transpose_kernel(DType dtype, const
 /// The variants of nn/basic that a table names.
 std::vector<runtime::KernelName> basic_variants(const tuning::Table& table);
 
+/// Every variant that a table names, each once.
+std::vector<runtime::KernelName> variants_of(const tuning::Table& table);
+
 /// Every variant that the embedded tables of these backends ("acpp-cpu") name, each once.
 std::vector<runtime::KernelName> list_variants(std::span<const std::string> backends);
 

@@ -13,6 +13,19 @@ using Launcher = sycl::event (*)(sycl::queue& queue, const Grid& grid, std::span
                                  const std::vector<sycl::event>& after);
 using Variants = std::unordered_map<std::string, Launcher>;
 
+/// The sub-group size to ask the compiler for where a kernel's tiles are `lanes` wide. NVIDIA and AMD have one size,
+/// and narrower tiles share a sub-group there: no kernel counts on its tile being a whole one.
+constexpr int sub_group_here(int lanes) {
+#if defined(__NVPTX__)
+  constexpr int width = 32;
+#elif defined(__AMDGCN_WAVEFRONT_SIZE)
+  constexpr int width = __AMDGCN_WAVEFRONT_SIZE;
+#else
+  constexpr int width = 0;
+#endif
+  return lanes < width ? width : lanes;
+}
+
 /// `sub_group_size` 0 leaves the choice to the compiler.
 template <class Functor, int sub_group_size, bool local_memory>
 sycl::event launch_variant(sycl::queue& queue, const Grid& grid, std::span<const std::byte> bytes,
@@ -26,9 +39,10 @@ sycl::event launch_variant(sycl::queue& queue, const Grid& grid, std::span<const
       const sycl::local_accessor<float, 1> local(sycl::range<1>(grid.local_floats), handler);
 #if defined(SYLVIT_TOOLCHAIN_DPCPP)
       if constexpr (sub_group_size > 0) {
-        handler.parallel_for(range, [=](sycl::nd_item<3> item) [[sycl::reqd_sub_group_size(sub_group_size)]] {
-          Functor::run(arguments, item, &local[0]);
-        });
+        handler.parallel_for(range,
+                             [=](sycl::nd_item<3> item) [[sycl::reqd_sub_group_size(sub_group_here(sub_group_size))]] {
+                               Functor::run(arguments, item, &local[0]);
+                             });
         return;
       }
 #endif

@@ -23,7 +23,7 @@ void check_grid(const DeviceInfo& device, const KernelName& kernel, const Grid& 
 
 void check_sub_group(const DeviceInfo& device, const KernelName& kernel) {
   const int wanted = kernel.sub_group_size;
-  if (wanted == 0 || std::ranges::find(device.sub_group_sizes, wanted) != device.sub_group_sizes.end()) return;
+  if (runs_sub_groups_of(device.sub_group_sizes, wanted)) return;
   std::string sizes;
   for (const int size : device.sub_group_sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
   throw Error(

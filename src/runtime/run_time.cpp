@@ -17,6 +17,7 @@
 #include "runtime/host_cpu.hpp"
 #include "runtime/kernel_cache.hpp"
 #include "runtime/kernel_library.hpp"
+#include "runtime/kernel_source.hpp"
 #include "runtime/translate.hpp"
 
 namespace sylvit::runtime {
@@ -24,69 +25,6 @@ namespace sylvit::runtime {
 namespace experimental = sycl::ext::oneapi::experimental;
 
 namespace {
-
-std::string entry_name(const KernelName& kernel) {
-  return "sylvit_" + fingerprint(kernel.type + "/" + std::to_string(kernel.sub_group_size));
-}
-
-/// A batch of kernels as one source. The entries are plain functions over plain arguments: parameters of class
-/// templates crash the compiler.
-std::string source_of(std::span<const KernelName> kernels) {
-  std::set<std::string> headers;
-  bool local_memory = false;
-  for (const KernelName& kernel : kernels) {
-    headers.insert(kernel.header);
-    local_memory = local_memory || kernel.local_memory;
-  }
-  std::ostringstream source;
-  source << "#define SYLVIT_RUN_TIME_COMPILED 1\n"
-         << "#include <sycl/ext/oneapi/free_function_queries.hpp>\n"
-         << "#include <sycl/ext/oneapi/kernel_properties/properties.hpp>\n";
-  if (local_memory) source << "#include <sycl/accessor.hpp>\n";
-  for (const std::string& header : headers) source << "#include \"kernels/" << header << "\"\n";
-  source << "namespace sylvit::kernels {\n"
-         << "namespace properties = sycl::ext::oneapi::experimental;\n"
-         << "using sycl::ext::oneapi::this_work_item::get_nd_item;\n";
-  for (const KernelName& kernel : kernels) {
-    source << "extern \"C\" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((properties::nd_range_kernel<3>))\n";
-    if (kernel.sub_group_size > 0)
-      source << "SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((properties::sub_group_size<" << kernel.sub_group_size << ">))\n";
-    source << "void " << entry_name(kernel) << "(" << kernel.arguments << " arguments"
-           << (kernel.local_memory ? ", sycl::local_accessor<float, 1> local" : "") << ") {\n  " << kernel.type
-           << "::run(arguments, get_nd_item<3>(), " << (kernel.local_memory ? "&local[0]" : "nullptr") << ");\n}\n";
-  }
-  source << "}\n";
-  return source.str();
-}
-
-/// The source with every embedded header that it includes, itself or through others: what its binary depends on. The
-/// other headers may change without making a stored binary useless.
-std::string with_headers(std::string source) {
-  std::set<std::string_view> taken;
-  for (bool more = true; more;) {
-    more = false;
-    for (const EmbeddedFile& header : embedded_kernels()) {
-      const std::string name(header.name);
-      const bool included = source.find("#include \"" + name + "\"") != std::string::npos ||
-                            source.find("#include <" + name + ">") != std::string::npos;
-      if (!included || !taken.insert(header.name).second) continue;
-      source.append(name).append(header.content);
-      more = true;
-    }
-  }
-  return source;
-}
-
-/// Where the compiler is told that the embedded headers lie: a place that no real file can hide.
-constexpr const char* header_root = "/sylvit-embedded";
-
-/// Contraction is off by default, and fused multiply-add is half the speed of everything here. Nothing that changes
-/// what happens to NaN and infinity.
-const std::vector<std::string>& build_options() {
-  static const std::vector<std::string> options{"-O3", "-std=c++20", "-ffp-contract=fast",
-                                                std::string("-I") + header_root};
-  return options;
-}
 
 /// The lines of a compiler's log that say what is wrong: each error with the source line and the mark under it.
 std::string essence(const std::string& log) {
@@ -181,11 +119,7 @@ class RunTimeLibrary final : public KernelLibrary {
   std::vector<char> build(const std::string& source) const {
     std::string log;
     try {
-      experimental::include_files headers;
-      for (const EmbeddedFile& header : embedded_kernels())
-        headers.add(std::string(header_root) + "/" + std::string(header.name), std::string(header.content));
-      auto bundle = experimental::create_kernel_bundle_from_source(
-          queue_.get_context(), experimental::source_language::sycl, source, experimental::properties{headers});
+      auto bundle = source_bundle(queue_.get_context(), source);
       return experimental::build(
                  bundle, {queue_.get_device()},
                  experimental::properties{experimental::build_options{build_options()}, experimental::save_log{&log}})

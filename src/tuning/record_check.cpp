@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "runtime/grid_check.hpp"
 #include "tuning/configs.hpp"
 
 namespace sylvit::tuning {
@@ -226,8 +227,7 @@ std::string obstacle_of(const Record& record, const Limits& limits, std::int64_t
   if (limits.max_work_group > 0 && demand.work_items > static_cast<std::int64_t>(limits.max_work_group))
     return "it wants work-groups of " + std::to_string(demand.work_items) + ", and the device takes up to " +
            std::to_string(limits.max_work_group);
-  if (demand.sub_group_size > 0 && !limits.sub_group_sizes.empty() &&
-      std::ranges::find(limits.sub_group_sizes, demand.sub_group_size) == limits.sub_group_sizes.end()) {
+  if (!limits.sub_group_sizes.empty() && !runtime::runs_sub_groups_of(limits.sub_group_sizes, demand.sub_group_size)) {
     std::string sizes;
     for (const int size : limits.sub_group_sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
     return "it wants sub-groups of " + std::to_string(demand.sub_group_size) + ", and the device has " + sizes;

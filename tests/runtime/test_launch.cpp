@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <array>
 
 #include "kernels/elementwise.hpp"
 #include "nn/variants.hpp"
+#include "runtime/grid_check.hpp"
 #include "runtime/kernel.hpp"
 #include "runtime/translate.hpp"
 #include "support.hpp"
@@ -64,6 +66,15 @@ TEST_SUITE("runtime/launch") {
     check_error([&] { launch(device(), kernel, {.work_items = 16}, {}); }, {"sub-groups of 7", "the device has"});
   }
 #endif
+
+  TEST_CASE("tiles narrower than the only sub-group size share one") {
+    constexpr std::array nvidia{32};
+    constexpr std::array intel{8, 16, 32};
+    for (const int lanes : {0, 4, 8, 16, 32}) CHECK(runtime::runs_sub_groups_of(nvidia, lanes));
+    for (const int lanes : {12, 64}) CHECK_FALSE(runtime::runs_sub_groups_of(nvidia, lanes));
+    for (const int lanes : {0, 8, 16, 32}) CHECK(runtime::runs_sub_groups_of(intel, lanes));
+    for (const int lanes : {4, 7, 64}) CHECK_FALSE(runtime::runs_sub_groups_of(intel, lanes));
+  }
 
   TEST_CASE("every variant of this toolchain's CPU table can be prepared in one batch, twice") {
     const auto variants = nn::basic_variants(tuning::table_for(device().info()));

@@ -1,0 +1,114 @@
+"""The same kernels by AdaptiveCpp's own compilers, where SYLVIT_ACPP names one that has them.
+
+    source of instantiations --acpp--> program --run with ACPP_HCF_DUMP_DIRECTORY--> its container of IR (HCF)
+    --llvm-to-ptx-tool, llvm-to-amdgpu-tool--> PTX, to ptxas; an amdgcn object
+
+Kernels are lambdas there, so they are found again by the functor in the demangled name.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+from . import amd, nvidia, tools
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOLS = {"nvidia": "llvm-to-ptx", "amd": "llvm-to-amdgpu"}
+BATCH = 16
+
+
+def prefix():
+    return os.environ.get("SYLVIT_ACPP")
+
+
+def tool(vendor):
+    """The compiler for a vendor, or None."""
+    if not prefix() or vendor not in TOOLS:
+        return None
+    path = pathlib.Path(prefix()) / "lib" / "hipSYCL" / "llvm-to-backend" / f"{TOOLS[vendor]}-tool"
+    return path if path.is_file() else None
+
+
+def facts():
+    if not prefix():
+        return ["AdaptiveCpp's own compilers, llvm-to-ptx and llvm-to-amdgpu: not tried, SYLVIT_ACPP is not set"]
+    return ["AdaptiveCpp's own compilers: " + ", ".join(
+        f"{name} {'there' if tool(vendor) else 'not there'}" for vendor, name in TOOLS.items())]
+
+
+def source_of(kernels):
+    headers = "".join(f'#include "kernels/{header}"\n' for header in sorted({kernel["header"] for kernel in kernels}))
+    launchers = ",\n".join(f"  launch_variant<{kernel['type']}, {kernel['sub_group_size']}, "
+                           f"{str(kernel['local_memory']).lower()}>" for kernel in kernels)
+    return (f'{headers}#include "runtime/ahead_of_time.hpp"\nnamespace sylvit::runtime {{\nusing namespace kernels;\n'
+            f"Launcher launchers[] = {{\n{launchers}}};\n}}\n"
+            "int main() { return sylvit::runtime::launchers[0] == nullptr; }\n")
+
+
+def container_of(kernels, folder):
+    """The HCF file of a batch."""
+    source, program, dump = folder / "kernels.cpp", folder / "kernels", folder / "hcf"
+    source.write_text(source_of(kernels))
+    dump.mkdir()
+    tools.run([pathlib.Path(prefix()) / "bin" / "acpp", "--acpp-targets=generic", "-O3", "-std=c++20",
+               "-ffp-contract=fast", "-DSYLVIT_TOOLCHAIN_ACPP=1", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}",
+               f"-I{ROOT / 'build' / 'include'}", source, "-o", program])
+    tools.run([program], environment={"ACPP_HCF_DUMP_DIRECTORY": str(dump)})
+    # The runtime library has containers of its own kernels; ours is the largest.
+    files = sorted(dump.iterdir(), key=lambda path: path.stat().st_size)
+    if not files:
+        raise tools.ToolError("the program left no container of kernels behind")
+    return files[-1]
+
+
+def compiled(kernels, target, folder):
+    """Resources by the kernel's type."""
+    container, output = container_of(kernels, folder), folder / "out"
+    option = ("ptx-target-device=" + target.name.removeprefix("sm_") if target.vendor == "nvidia"
+              else "amdgpu-target-device=" + target.name)
+    tools.run([tool(target.vendor), "--build-opt", option, container, output, "llvm-ir.global"])
+    if target.vendor == "nvidia":
+        found = nvidia.parsed(tools.run([nvidia.ptxas(), "-v", f"-arch={target.name}", output, "-o", folder / "cubin"]))
+    else:
+        undefined = tools.run([tools.find("llvm-nm-19"), "--undefined-only", "--just-symbol-name", output]).split()
+        if undefined:
+            raise tools.ToolError("undefined symbols: " + ", ".join(undefined))
+        found = amd.parsed(tools.run([tools.find("llvm-readelf-19"), "--notes", output]))
+    plain = dict(zip(found, demangled(found)))
+    return {kernel["type"]: found[name] for kernel in kernels for name in found
+            if normal(kernel["type"]) in plain[name]}
+
+
+def demangled(names):
+    text = subprocess.run([tools.find("c++filt")], input="\n".join(names), stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+    return [normal(line) for line in text.splitlines()]
+
+
+def normal(text):
+    """A type without what compilers write differently: spaces, namespaces, casts of numbers."""
+    return re.sub(r"\s|sylvit::kernels::|\(int\)", "", text)
+
+
+def examine(wanted, chosen, judge, refuse):
+    """judge(one, target, resources) and refuse(one, target, reason), for what AdaptiveCpp's tables name."""
+    for target in chosen:
+        if not tool(target.vendor):
+            continue
+        own = [one for one in wanted if target.name in one.tables]
+        for start in range(0, len(own), BATCH):
+            batch = own[start:start + BATCH]
+            with tempfile.TemporaryDirectory(prefix="sylvit-device-code-") as name:
+                try:
+                    found = compiled([one.kernel for one in batch], target, pathlib.Path(name))
+                except tools.ToolError as error:
+                    for one in batch:
+                        refuse(one, target.name, "AdaptiveCpp: " + str(error))
+                    continue
+            for one in batch:
+                if one.kernel["type"] in found:
+                    judge(one, target, found[one.kernel["type"]])
+                else:
+                    refuse(one, target.name, "AdaptiveCpp: is missing from the compiled module")

@@ -1,0 +1,63 @@
+"""Finding the compilers and running them."""
+
+import functools
+import os
+import pathlib
+import shutil
+import subprocess
+
+
+class ToolError(Exception):
+    """A tool did not accept its input; the text says which and why."""
+
+
+def cache_directory():
+    own = os.environ.get("SYLVIT_CACHE_DIR")
+    if own:
+        return pathlib.Path(own) / "device-code"
+    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(base) / "sylvit" / "device-code"
+
+
+def run(command, stdin=None, environment=None):
+    """Standard output and error of a command as text; ToolError if it fails."""
+    done = subprocess.run([str(word) for word in command], input=stdin, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+                          env=None if environment is None else {**os.environ, **environment})
+    if done.returncode != 0:
+        name = pathlib.Path(str(command[0])).name
+        how = f"ends with {done.returncode}" if done.returncode > 0 else f"is ended by signal {-done.returncode}"
+        raise ToolError(f"{name} {how}: {essence(done.stdout)}")
+    return done.stdout
+
+
+def essence(log):
+    """The lines of a log that say what is wrong, on one line."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    telling = [line for line in lines if "error" in line.lower() or "cannot" in line.lower()]
+    return " / ".join((telling or lines or ["it says nothing"])[:3])[:400]
+
+
+@functools.cache
+def find(*names, where=()):
+    """The first of these programs that is on PATH or in one of the folders."""
+    for name in names:
+        for folder in where:
+            path = pathlib.Path(folder) / name
+            if path.is_file():
+                return str(path)
+        found = shutil.which(name)
+        if found:
+            return found
+    raise SystemExit(f"ci/device-code: {names[0]} is not there; run ci/setup --device-code")
+
+
+@functools.cache
+def version(program, *options):
+    """The first line that tells a version."""
+    done = subprocess.run([program, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", check=False)
+    for line in done.stdout.splitlines():
+        if "version" in line.lower() or "release" in line.lower():
+            return line.strip()
+    return done.stdout.strip().split("\n")[0]

@@ -1,0 +1,30 @@
+// What the run-time compiler is given: kernels by name become one source with a plain entry function each. Used to
+// build kernels for a device (run_time.cpp), and to look at the code that GPUs would get (ci/device_code).
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/kernel.hpp"
+
+namespace sylvit::runtime {
+
+/// The name of a kernel's entry function.
+std::string entry_name(const KernelName& kernel);
+
+/// A batch of kernels as one source.
+std::string source_of(std::span<const KernelName> kernels);
+
+/// The source with every embedded header that it includes, itself or through others: what its binary depends on. The
+/// other headers may change without making a stored binary useless.
+std::string with_headers(std::string source);
+
+/// The compiler's options for it.
+const std::vector<std::string>& build_options();
+
+/// The source with all the headers that it may include, not compiled yet.
+sycl::kernel_bundle<sycl::bundle_state::ext_oneapi_source> source_bundle(const sycl::context& context,
+                                                                         const std::string& source);
+
+}  // namespace sylvit::runtime
