@@ -228,6 +228,9 @@ struct Gemm {
   static constexpr int tile_floats = config.transposed_tile_floats();
   static constexpr bool staged = is_staged<T>(form, config);
   static constexpr GemmEpilogueKind kind = form.epilogue;
+  /// Whole tiles go from the registers to C; not where a single work-item holds the vectors: AdaptiveCpp does not make
+  /// vectors of such an epilogue, and the product runs at half its speed.
+  static constexpr bool ends_in_registers = lanes > 1 && !is_gelu(kind);
   using Tile = RegisterTile<rows, columns>;
 
   const Arguments args;
@@ -336,7 +339,7 @@ struct Gemm {
               result, [&](float& value, int r, int x)
                           __attribute__((always_inline)) { value = sum[r * width + x * lanes]; });
         accumulate_tile(result, tile, rows_left, right, k, count);
-        if (last && !is_gelu(kind) && rows_left >= rows && columns_left >= width) {
+        if (last && ends_in_registers && rows_left >= rows && columns_left >= width) {
           each(
               result, [&](float& value, int r, int x)
                           __attribute__((always_inline)) { at.finish(args.output, value, r, x * lanes); });
