@@ -149,9 +149,28 @@ struct Softplus {
   [[gnu::always_inline]] static float slope(float s) { return fast_sigmoid(s); }
 };
 
-/// s * Phi(s), Phi the normal distribution function.
+/// s * Phi(s), Phi the normal distribution function. The value has Phi(s) = 1/2 + s P(s²) / Q(s²), with the fractions that
+/// Eigen has for erf: right to 2 ε |s|, like PyTorch's, and half the instructions of fast_normal, which the slope needs.
 struct Gelu {
-  [[gnu::always_inline]] static float value(float s) { return s * fast_normal(s).distribution; }
+  [[gnu::always_inline]] static float value(float s) {
+    float x = s < -5.65F ? -5.65F : s;
+    x = x > 5.65F ? 5.65F : x;
+    const float t = x * x;
+    float p = 1.05574666e-10F;
+    p = sycl::fma(p, t, -2.14599047e-8F);
+    p = sycl::fma(p, t, 3.2546344e-6F);
+    p = sycl::fma(p, t, 1.76361878e-4F);
+    p = sycl::fma(p, t, 4.55420931e-3F);
+    p = sycl::fma(p, t, 3.6615068e-2F);
+    p = sycl::fma(p, t, 3.98942255e-1F);
+    float q = 6.38202695e-5F;
+    q = sycl::fma(q, t, 1.8697683e-3F);
+    q = sycl::fma(q, t, 2.94927753e-2F);
+    q = sycl::fma(q, t, 2.58445988e-1F);
+    q = sycl::fma(q, t, 1.0F);
+    const float value = s * sycl::fma(x, p / q, 0.5F);
+    return s < -5.65F ? 0.0F : value;  // what is left of Phi there is rounding, and s may be large
+  }
   [[gnu::always_inline]] static float slope(float s) {
     const Normal normal = fast_normal(s);
     return sycl::fma(s, normal.density(), normal.distribution);
