@@ -10,7 +10,9 @@
 // the batch. Safe to call from several threads for different outputs and workspaces.
 #pragma once
 
+#include <sylvit/custom_score.hpp>
 #include <sylvit/device.hpp>
+#include <sylvit/export.hpp>
 #include <sylvit/score.hpp>
 #include <sylvit/tensor.hpp>
 
@@ -23,7 +25,8 @@ namespace sylvit {
 
 struct AttentionDescription {
   Score score = Score::softmax;
-  float alpha = 1.0F;    ///< α in [0, 2]; point-wise scores only
+  CustomScore custom_score = {};  ///< with Score::custom: which
+  float alpha = 1.0F;             ///< α in [0, 2]; point-wise scores only
   float divisor = 0.0F;  ///< N; 0: the number of keys that the query's own sequence has, whatever it is padded to
   std::optional<float> scale = {};  ///< 1/sqrt(d) when absent
   bool causal = false;              ///< query i sees keys j <= i only; N stays what it is
@@ -54,28 +57,28 @@ struct AttentionGradients {
 };
 
 /// Bytes of scratch memory on the device that the calls need; may be 0.
-std::size_t attention_forward_workspace(const Device& device, const AttentionDescription& description,
-                                        const AttentionInputs& inputs);
-std::size_t attention_backward_workspace(const Device& device, const AttentionDescription& description,
-                                         const AttentionInputs& inputs, const AttentionGradients& gradients);
+SYLVIT_API std::size_t attention_forward_workspace(const Device& device, const AttentionDescription& description,
+                                                   const AttentionInputs& inputs);
+SYLVIT_API std::size_t attention_backward_workspace(const Device& device, const AttentionDescription& description,
+                                                    const AttentionInputs& inputs, const AttentionGradients& gradients);
 
 /// o: [B, H, Lq, d] of q's type. lse: for softmax, [B, H, Lq] dense f32, the logarithm of each row's sum, which the
 /// backward pass needs; leave it empty otherwise. A query that sees no key gets zeros.
 /// Throws Error that names the tensor and the numbers when something does not fit.
-sycl::event attention_forward(const Device& device, const AttentionDescription& description,
-                              const AttentionInputs& inputs, const TensorView& o, const TensorView& lse,
-                              void* workspace, std::span<const sycl::event> after = {});
+SYLVIT_API sycl::event attention_forward(const Device& device, const AttentionDescription& description,
+                                         const AttentionInputs& inputs, const TensorView& o, const TensorView& lse,
+                                         void* workspace, std::span<const sycl::event> after = {});
 
 /// o and lse are the forward pass's, needed for softmax only. Gradients are overwritten, not added to; those of q, k, v
 /// have q's type and may be slices of one packed buffer.
-sycl::event attention_backward(const Device& device, const AttentionDescription& description,
-                               const AttentionInputs& inputs, const TensorView& o, const TensorView& lse,
-                               const TensorView& o_gradient, const AttentionGradients& gradients, void* workspace,
-                               std::span<const sycl::event> after = {});
+SYLVIT_API sycl::event attention_backward(const Device& device, const AttentionDescription& description,
+                                          const AttentionInputs& inputs, const TensorView& o, const TensorView& lse,
+                                          const TensorView& o_gradient, const AttentionGradients& gradients,
+                                          void* workspace, std::span<const sycl::event> after = {});
 
 /// Builds every kernel that both passes over such inputs need, in one batch.
-void attention_prepare(const Device& device, const AttentionDescription& description, const AttentionInputs& inputs,
-                       bool backward);
+SYLVIT_API void attention_prepare(const Device& device, const AttentionDescription& description,
+                                  const AttentionInputs& inputs, bool backward);
 
 /// Which tile numbers serve these inputs and where they come from, for people.
 struct AttentionPlan {
@@ -83,13 +86,13 @@ struct AttentionPlan {
   std::string source;
   bool estimated = false;  ///< nobody has measured these numbers on such a device
 };
-AttentionPlan attention_forward_plan(const Device& device, const AttentionDescription& description,
-                                     const AttentionInputs& inputs);
-AttentionPlan attention_backward_plan(const Device& device, const AttentionDescription& description,
-                                      const AttentionInputs& inputs);
+SYLVIT_API AttentionPlan attention_forward_plan(const Device& device, const AttentionDescription& description,
+                                                const AttentionInputs& inputs);
+SYLVIT_API AttentionPlan attention_backward_plan(const Device& device, const AttentionDescription& description,
+                                                 const AttentionInputs& inputs);
 
 /// Throws Error naming the sequence when a length is negative or above `keys`. (The device's copy is not looked at by
 /// the functions above, which do not wait; kernels clamp it.)
-void check_lengths(std::span<const std::int32_t> lengths, std::int64_t keys);
+SYLVIT_API void check_lengths(std::span<const std::int32_t> lengths, std::int64_t keys);
 
 }  // namespace sylvit

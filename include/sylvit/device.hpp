@@ -1,6 +1,8 @@
 // Devices: which there are, which of them work, and a handle to one that the rest of the library runs on.
 #pragma once
 
+#include <sylvit/export.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -48,7 +50,7 @@ struct DeviceInfo {
 
 /// Every device that the SYCL runtime shows (so ONEAPI_DEVICE_SELECTOR and ACPP_VISIBILITY_MASK are honoured), each
 /// tried with a small kernel. Unusable ones are listed too, with the reason. Throws Error if the runtime itself fails.
-std::vector<DeviceInfo> list_devices();
+SYLVIT_API std::vector<DeviceInfo> list_devices();
 
 struct DeviceOptions {
   /// Gets one sentence when something is wrong that does not stop the work (e.g. an unwritable kernel cache), each
@@ -60,7 +62,7 @@ struct DeviceOptions {
 
 /// A queue and the kernels built for its device. Copies share both. All member functions may be called from several
 /// threads at once.
-class Device {
+class SYLVIT_API Device {
  public:
   /// Uses the caller's queue, in-order or not: the library only adds work to it and joins it by events. Asynchronous
   /// errors go to the queue's own handler.

@@ -1,6 +1,8 @@
 // The one exception type of the library: what failed, on which device, and what to do about it.
 #pragma once
 
+#include <sylvit/export.hpp>
+
 #include <stdexcept>
 #include <string>
 
@@ -8,7 +10,7 @@ namespace sylvit {
 
 /// Thrown by every function of the library that cannot do its work. `what()` is one readable sentence (two where there
 /// is advice); the parts are kept apart for programs that show them in their own way.
-class Error : public std::runtime_error {
+class SYLVIT_API Error : public std::runtime_error {
  public:
   explicit Error(std::string failure, std::string advice = {}, std::string device = {})
       : std::runtime_error(sentence(failure, advice, device)),

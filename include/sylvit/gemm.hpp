@@ -9,6 +9,7 @@
 #pragma once
 
 #include <sylvit/device.hpp>
+#include <sylvit/export.hpp>
 #include <sylvit/tensor.hpp>
 
 #include <cstddef>
@@ -43,22 +44,24 @@ struct Gemm {
 };
 
 /// Bytes of scratch memory on the device that gemm() needs for these operands; may be 0.
-std::size_t gemm_workspace(const Device& device, const Gemm& gemm);
+SYLVIT_API std::size_t gemm_workspace(const Device& device, const Gemm& gemm);
 
 /// Throws Error that names the operand and the numbers when something does not fit.
-sycl::event gemm(const Device& device, const Gemm& gemm, void* workspace, std::span<const sycl::event> after = {});
+SYLVIT_API sycl::event gemm(const Device& device, const Gemm& gemm, void* workspace,
+                            std::span<const sycl::event> after = {});
 
 /// Bytes of B in the form that the product's provider works on; 0 where the provider keeps that to itself. Whoever
 /// multiplies many matrices with one B packs it once.
-std::size_t gemm_packed_bytes(const Device& device, const Gemm& gemm);
+SYLVIT_API std::size_t gemm_packed_bytes(const Device& device, const Gemm& gemm);
 /// Writes that form of B, for every product with this B, this provider and these types.
-sycl::event gemm_pack(const Device& device, const Gemm& gemm, void* packed, std::span<const sycl::event> after = {});
+SYLVIT_API sycl::event gemm_pack(const Device& device, const Gemm& gemm, void* packed,
+                                 std::span<const sycl::event> after = {});
 
 /// Builds the kernels that this product needs; without it they are built at its first use.
-void gemm_prepare(const Device& device, const Gemm& gemm);
+SYLVIT_API void gemm_prepare(const Device& device, const Gemm& gemm);
 
 /// The providers that can serve this product: "onemkl", "onemath", "blas", "builtin". gemm() uses the first: the one
 /// that the variable SYLVIT_GEMM names, if it is set, else the one that the device's tuning table prefers.
-std::vector<std::string> gemm_providers(const Device& device, const Gemm& gemm);
+SYLVIT_API std::vector<std::string> gemm_providers(const Device& device, const Gemm& gemm);
 
 }  // namespace sylvit

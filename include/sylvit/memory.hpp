@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sylvit/device.hpp>
+#include <sylvit/export.hpp>
 #include <sylvit/tensor.hpp>
 
 #include <cstddef>
@@ -13,13 +14,13 @@
 namespace sylvit {
 
 /// "1.5 GB", for messages.
-std::string readable_bytes(std::size_t bytes);
+SYLVIT_API std::string readable_bytes(std::size_t bytes);
 
 enum class MemoryKind { device, host, shared };
 
 /// One USM allocation, freed with the object. Every failure to allocate is an Error that names the size asked for and
 /// what the device has. The memory is not initialised. Not thread-safe; move it, do not share it.
-class Memory {
+class SYLVIT_API Memory {
  public:
   Memory() = default;
   /// `purpose` completes "cannot allocate N bytes for …".
@@ -45,7 +46,7 @@ class Memory {
 
 /// Hands out aligned parts of one allocation, last in first out. `take` never allocates; asking for more than is left
 /// is an Error. Not thread-safe.
-class Arena {
+class SYLVIT_API Arena {
  public:
   static constexpr std::size_t alignment = 256;
 

@@ -1,6 +1,7 @@
 // Element types, shapes and views: how the library is told where numbers lie in memory. A view owns nothing.
 #pragma once
 
+#include <sylvit/export.hpp>
 #include <sylvit/float16.hpp>
 
 #include <array>
@@ -15,11 +16,11 @@ namespace sylvit {
 
 enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, i16, i8, u8, boolean };
 
-std::size_t size_of(DType type) noexcept;
+SYLVIT_API std::size_t size_of(DType type) noexcept;
 /// "f32", "bf16", …
-std::string_view name_of(DType type) noexcept;
+SYLVIT_API std::string_view name_of(DType type) noexcept;
 /// The floating-point types that kernels take (f32, bf16, f16) by name; throws Error listing them otherwise.
-DType parse_dtype(std::string_view name);
+SYLVIT_API DType parse_dtype(std::string_view name);
 
 /// The DType of a C++ element type.
 template <class T>
@@ -37,7 +38,7 @@ inline constexpr DType dtype_of<std::int32_t> = DType::i32;
 
 /// The extents of a tensor, at most `max_rank` of them; a scalar has none. Construction checks that no extent is
 /// negative and that the element count fits in 64 bits.
-class Shape {
+class SYLVIT_API Shape {
  public:
   static constexpr std::size_t max_rank = 8;
 
@@ -62,7 +63,7 @@ class Shape {
 /// Where a tensor's elements lie: a pointer, an element type, extents, and the distance in elements from one index of
 /// an axis to the next. Strides may be any non-negative numbers for reading (0 repeats), and must not make two elements
 /// of one view share memory for writing.
-class TensorView {
+class SYLVIT_API TensorView {
  public:
   TensorView() = default;
   /// A dense row-major tensor.

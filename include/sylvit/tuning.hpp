@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sylvit/device.hpp>
+#include <sylvit/export.hpp>
 #include <sylvit/tensor.hpp>
 
 #include <cstdint>
@@ -35,13 +36,13 @@ struct TuningChoice {
 };
 
 /// Throws Error when no table has a record for the case.
-TuningChoice tuning_choice(const DeviceInfo& device, const TuningCase& wanted);
+SYLVIT_API TuningChoice tuning_choice(const DeviceInfo& device, const TuningCase& wanted);
 
 /// The files that serve a device, in the order in which they are searched.
-std::vector<std::string> tuning_files(const DeviceInfo& device);
+SYLVIT_API std::vector<std::string> tuning_files(const DeviceInfo& device);
 
 /// Where a user's own tables lie: SYLVIT_TUNING_DIR, else $XDG_CONFIG_HOME/sylvit/tuning, else ~/.config/sylvit/tuning.
 /// Empty when there is none: SYLVIT_TUNING_DIR is set to nothing, or there is no home directory.
-std::filesystem::path tuning_overlay_directory();
+SYLVIT_API std::filesystem::path tuning_overlay_directory();
 
 }  // namespace sylvit

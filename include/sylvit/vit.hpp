@@ -11,6 +11,7 @@
 #pragma once
 
 #include <sylvit/device.hpp>
+#include <sylvit/export.hpp>
 #include <sylvit/memory.hpp>
 #include <sylvit/tensor.hpp>
 #include <sylvit/vit_config.hpp>
@@ -29,7 +30,7 @@ namespace sylvit {
 
 /// One flat f32 buffer that holds something for each parameter of a model: the parameters themselves, their gradients,
 /// an optimiser's moments. Parameters start at multiples of 256 bytes; what lies between them is zero.
-class VitBuffer {
+class SYLVIT_API VitBuffer {
  public:
   /// All zeros; waits until they are. `purpose` completes "cannot allocate N bytes for …".
   VitBuffer(const Device& device, const VitConfig& config, std::string_view purpose);
@@ -59,7 +60,7 @@ class VitBuffer {
 };
 
 /// The parameters in f32 and, for 16-bit models, a copy of them in that type for the products.
-class VitParameters {
+class SYLVIT_API VitParameters {
  public:
   VitParameters(const Device& device, const VitConfig& config, DType dtype);
 
@@ -108,7 +109,7 @@ struct VitOptions {
 
 /// Bytes that a Vit of these options allocates: all activations, scratch memory and what `constant` keeps, without
 /// parameters and gradients.
-std::size_t activation_bytes(const Device& device, const VitConfig& config, const VitOptions& options);
+SYLVIT_API std::size_t activation_bytes(const Device& device, const VitConfig& config, const VitOptions& options);
 
 /// A step of a pass as an observer sees it.
 struct VitStep {
@@ -117,7 +118,7 @@ struct VitStep {
   sycl::event event;
 };
 
-class Vit {
+class SYLVIT_API Vit {
  public:
   /// Checks the configuration, allocates activation_bytes(), and builds every kernel that the passes need.
   Vit(const Device& device, const VitConfig& config, const VitOptions& options);
@@ -132,6 +133,10 @@ class Vit {
   /// images: dense f32 [B, channels, height, width], B at most the planned batch; logits: dense f32 [B, classes].
   sycl::event forward(const VitParameters& parameters, const TensorView& images, const TensorView& logits,
                       std::span<const sycl::event> after = {});
+
+  /// What the head saw in the last forward(): [B, width] of the model's type, the images' features. Valid until the
+  /// next pass of this model, which overwrites them. Throws Error before the first forward().
+  TensorView features() const;
 
   /// After forward() of the same images. logits_gradient: dense [B, classes] of the model's type. All of `gradients` is
   /// overwritten.

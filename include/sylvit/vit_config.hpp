@@ -1,6 +1,8 @@
 // What a Vision Transformer is made of: sizes, options, presets, and its parameters under timm's names.
 #pragma once
 
+#include <sylvit/custom_score.hpp>
+#include <sylvit/export.hpp>
 #include <sylvit/score.hpp>
 #include <sylvit/tensor.hpp>
 
@@ -23,7 +25,7 @@ enum class Positions : std::uint8_t {
   sincos  ///< fixed 2-D sines and cosines, as in BigVision; no parameter
 };
 
-struct VitConfig {
+struct SYLVIT_API VitConfig {
   std::int64_t width = 384;
   std::int64_t depth = 12;
   std::int64_t heads = 6;
@@ -35,12 +37,13 @@ struct VitConfig {
   std::int64_t classes = 1000;
 
   Score score = Score::softmax;
-  float alpha = 1.0F;       ///< point-wise scores: weights are N^-alpha h(s)
-  float divisor = 0.0F;     ///< N; 0: the number of tokens
-  bool qk_norm = false;     ///< layer norm of queries and keys, per head
-  bool gate = false;        ///< the attention output is multiplied with a projection of the block's normed input
-  bool head_scale = false;  ///< a learned factor on each head's weights
-  bool head_alpha = false;  ///< a learned alpha for each head; point-wise scores only
+  CustomScore custom_score = {};  ///< with Score::custom: which
+  float alpha = 1.0F;             ///< point-wise scores: weights are N^-alpha h(s)
+  float divisor = 0.0F;           ///< N; 0: the number of tokens
+  bool qk_norm = false;           ///< layer norm of queries and keys, per head
+  bool gate = false;              ///< the attention output is multiplied with a projection of the block's normed input
+  bool head_scale = false;        ///< a learned factor on each head's weights
+  bool head_alpha = false;        ///< a learned alpha for each head; point-wise scores only
   Pooling pooling = Pooling::token;
   bool class_token = true;          ///< Pooling::token needs it
   bool norm_after_pooling = false;  ///< Pooling::average: normalise the mean (timm's fc_norm), not the tokens
@@ -61,7 +64,7 @@ struct VitConfig {
 };
 
 /// "Ti/16", "S/16", "B/32", "L/8", …, or timm's "vit_small_patch16_224"; throws Error that suggests the nearest.
-VitConfig vit_preset(std::string_view name);
+SYLVIT_API VitConfig vit_preset(std::string_view name);
 
 struct VitParameter {
   std::string name;  ///< timm's, e.g. "blocks.0.attn.qkv.weight"
@@ -69,9 +72,9 @@ struct VitParameter {
 };
 
 /// Every parameter in a fixed order. Linear weights are [out, in], as in timm.
-std::vector<VitParameter> vit_parameters(const VitConfig& config);
+SYLVIT_API std::vector<VitParameter> vit_parameters(const VitConfig& config);
 
 /// Floating-point operations of the forward pass for one image: 2 for each multiplication in a matrix product.
-double vit_forward_flops(const VitConfig& config);
+SYLVIT_API double vit_forward_flops(const VitConfig& config);
 
 }  // namespace sylvit

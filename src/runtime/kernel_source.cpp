@@ -1,5 +1,6 @@
 #include "runtime/kernel_source.hpp"
 
+#include <map>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -15,13 +16,26 @@ std::string entry_name(const KernelName& kernel) {
   return "sylvit_" + fingerprint(kernel.type + "/" + std::to_string(kernel.sub_group_size));
 }
 
+/// An application's score, in a namespace of its own. The compiler's messages name it and count its lines.
+std::string definition_of(const CustomCode& custom) {
+  const std::string space = custom.functor.substr(0, custom.functor.rfind("::"));
+  const auto checked = [&](const char* function) {
+    return "static_assert(__is_same(decltype(" + custom.name + "::" + function + "(0.0F)), float), \"" + custom.name +
+           "::" + function + " must take and give a float\");\n";
+  };
+  return "namespace sylvit::kernels::" + space + " {\n#line 1 \"" + custom.name + "\"\n" + custom.source +
+         "\n#line 1 \"check of " + custom.name + "\"\n" + checked("value") + checked("slope") + "}\n";
+}
+
 /// A batch of kernels as one source. The entries are plain functions over plain arguments: parameters of class
 /// templates crash the compiler.
 std::string source_of(std::span<const KernelName> kernels) {
   std::set<std::string> headers;
+  std::map<std::string, const CustomCode*> customs;  // in the order of their text, which the cache's key is made of
   bool local_memory = false;
   for (const KernelName& kernel : kernels) {
     headers.insert(kernel.header);
+    if (kernel.custom) customs.emplace(kernel.custom->functor, kernel.custom.get());
     local_memory = local_memory || kernel.local_memory;
   }
   std::ostringstream source;
@@ -30,6 +44,7 @@ std::string source_of(std::span<const KernelName> kernels) {
          << "#include <sycl/ext/oneapi/kernel_properties/properties.hpp>\n";
   if (local_memory) source << "#include <sycl/accessor.hpp>\n";
   for (const std::string& header : headers) source << "#include \"kernels/" << header << "\"\n";
+  for (const auto& [functor, custom] : customs) source << definition_of(*custom);
   source << "namespace sylvit::kernels {\n"
          << "namespace properties = sycl::ext::oneapi::experimental;\n"
          << "using sycl::ext::oneapi::this_work_item::get_nd_item;\n";

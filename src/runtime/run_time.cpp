@@ -44,6 +44,14 @@ std::string essence(const std::string& log) {
   return result.empty() ? log.substr(0, 600) : result;
 }
 
+/// The first line that says what is wrong.
+std::string first_error(const std::string& log) {
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("error:") != std::string::npos) return line.substr(0, 300);
+  return {};
+}
+
 class RunTimeLibrary final : public KernelLibrary {
  public:
   RunTimeLibrary(sycl::queue queue, DeviceInfo device, Warn warn)
@@ -62,12 +70,17 @@ class RunTimeLibrary final : public KernelLibrary {
     });
     batch.erase(duplicates, batch.end());
     for (const KernelName& kernel : batch) check_sub_group(device_, kernel);
+    for (const KernelName& kernel : batch)
+      if (kernel.custom && kernel.custom->source.empty())
+        throw Error("the custom score " + kernel.custom->name + " has no source, and this library builds its kernels " +
+                        "at run time",
+                    "give it as CustomScore(name, source)", device_.name);
     const std::string source = source_of(batch);
     const std::string key = key_of(source);
     if (const std::optional<std::vector<char>> stored = cache_.load(key); stored && add(*stored, batch)) return;
     // What was just built is used in its serialised form too, as if it came from disk: a bundle that the compiler made
     // refers to the compiler's own state, and letting go of it at the end of the process, after that state, crashes.
-    const std::vector<char> built = build(source);
+    const std::vector<char> built = build(source, batch);
     if (!add(built, batch))
       throw Error("the device does not take the kernels that the run-time compiler built", {}, device_.name);
     cache_.store(key, {built.data(), built.size()});
@@ -115,8 +128,21 @@ class RunTimeLibrary final : public KernelLibrary {
     return key.str();
   }
 
-  /// The binary of a source.
-  std::vector<char> build(const std::string& source) const {
+  /// The error for a source that the compiler does not take: the library's own fault, or an application's score's.
+  Error rejected(const std::string& log, std::span<const KernelName> batch) const {
+    const std::string message = first_error(log);
+    for (const KernelName& kernel : batch) {
+      // Messages about a score's text begin with its name, where those about a file begin with the file's.
+      const bool guilty = kernel.custom && (message.starts_with(kernel.custom->name + ":") ||
+                                            message.starts_with("check of " + kernel.custom->name + ":"));
+      if (guilty)
+        return Error("the custom score " + kernel.custom->name + " does not compile: " + message, {}, device_.name);
+    }
+    return Error("a kernel does not compile:" + essence(log), {}, device_.name);
+  }
+
+  /// The binary of a batch's source.
+  std::vector<char> build(const std::string& source, std::span<const KernelName> batch) const {
     std::string log;
     try {
       auto bundle = source_bundle(queue_.get_context(), source);
@@ -126,8 +152,7 @@ class RunTimeLibrary final : public KernelLibrary {
           .ext_oneapi_get_content();
     } catch (const sycl::exception& error) {
       const std::string text = std::string(error.what()) + "\n" + log;
-      if (text.find("error:") != std::string::npos)
-        throw Error("a kernel does not compile:" + essence(text), {}, device_.name);
+      if (text.find("error:") != std::string::npos) throw rejected(text, batch);
       throw translate(std::current_exception(), "building kernels", device_.name);
     }
   }
