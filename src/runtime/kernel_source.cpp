@@ -16,15 +16,19 @@ std::string entry_name(const KernelName& kernel) {
   return "sylvit_" + fingerprint(kernel.type + "/" + std::to_string(kernel.sub_group_size));
 }
 
-/// An application's score, in a namespace of its own. The compiler's messages name it and count its lines.
+/// The file in which the compiler sees an application's score. Named after its text, and so the source that includes it
+/// changes with the text.
+std::string file_of(const CustomCode& custom) { return "custom/" + custom.functor; }
+
+/// An application's score, in a namespace of its own.
 std::string definition_of(const CustomCode& custom) {
   const std::string space = custom.functor.substr(0, custom.functor.rfind("::"));
   const auto checked = [&](const char* function) {
     return "static_assert(__is_same(decltype(" + custom.name + "::" + function + "(0.0F)), float), \"" + custom.name +
            "::" + function + " must take and give a float\");\n";
   };
-  return "namespace sylvit::kernels::" + space + " {\n#line 1 \"" + custom.name + "\"\n" + custom.source +
-         "\n#line 1 \"check of " + custom.name + "\"\n" + checked("value") + checked("slope") + "}\n";
+  return "namespace sylvit::kernels::" + space + " {\n#include \"" + file_of(custom) + "\"\n" + checked("value") +
+         checked("slope") + "}\n";
 }
 
 /// A batch of kernels as one source. The entries are plain functions over plain arguments: parameters of class
@@ -88,8 +92,13 @@ const std::vector<std::string>& build_options() {
 }
 
 sycl::kernel_bundle<sycl::bundle_state::ext_oneapi_source> source_bundle(const sycl::context& context,
-                                                                         const std::string& source) {
+                                                                         const std::string& source,
+                                                                         std::span<const KernelName> kernels) {
   experimental::include_files headers;
+  std::set<std::string> customs;
+  for (const KernelName& kernel : kernels)
+    if (kernel.custom && customs.insert(kernel.custom->functor).second)
+      headers.add(std::string(header_root) + "/" + file_of(*kernel.custom), kernel.custom->source + "\n");
   for (const EmbeddedFile& header : embedded_kernels())
     headers.add(std::string(header_root) + "/" + std::string(header.name), std::string(header.content));
   return experimental::create_kernel_bundle_from_source(context, experimental::source_language::sycl, source,

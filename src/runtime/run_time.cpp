@@ -48,7 +48,7 @@ std::string essence(const std::string& log) {
 std::string first_error(const std::string& log) {
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);)
-    if (line.find("error:") != std::string::npos) return line.substr(0, 300);
+    if (line.find("error:") != std::string::npos) return line.substr(line.find_first_not_of(" \t")).substr(0, 400);
   return {};
 }
 
@@ -128,24 +128,26 @@ class RunTimeLibrary final : public KernelLibrary {
     return key.str();
   }
 
-  /// The error for a source that the compiler does not take: the library's own fault, or an application's score's.
+  /// The error for a source that the compiler does not take. The library's own kernels compile, so an application's
+  /// score is to blame where there is one: the one that the message names, if there are several.
   Error rejected(const std::string& log, std::span<const KernelName> batch) const {
-    const std::string message = first_error(log);
-    for (const KernelName& kernel : batch) {
-      // Messages about a score's text begin with its name, where those about a file begin with the file's.
-      const bool guilty = kernel.custom && (message.starts_with(kernel.custom->name + ":") ||
-                                            message.starts_with("check of " + kernel.custom->name + ":"));
-      if (guilty)
-        return Error("the custom score " + kernel.custom->name + " does not compile: " + message, {}, device_.name);
-    }
-    return Error("a kernel does not compile:" + essence(log), {}, device_.name);
+    std::string message = first_error(log);
+    const CustomCode* guilty = nullptr;
+    for (const KernelName& kernel : batch)
+      if (kernel.custom && (guilty == nullptr || message.find(kernel.custom->functor) != std::string::npos))
+        guilty = kernel.custom.get();
+    if (guilty == nullptr) return Error("a kernel does not compile:" + essence(log), {}, device_.name);
+    // ".../custom/custom_<32 digits>::Name:2:5: error: …" is its own second line.
+    if (const std::size_t at = message.find(guilty->functor + ":"); at != std::string::npos)
+      message = message.substr(at + guilty->functor.size() - guilty->name.size());
+    return Error("the custom score " + guilty->name + " does not compile: " + message, {}, device_.name);
   }
 
   /// The binary of a batch's source.
   std::vector<char> build(const std::string& source, std::span<const KernelName> batch) const {
     std::string log;
     try {
-      auto bundle = source_bundle(queue_.get_context(), source);
+      auto bundle = source_bundle(queue_.get_context(), source, batch);
       return experimental::build(
                  bundle, {queue_.get_device()},
                  experimental::properties{experimental::build_options{build_options()}, experimental::save_log{&log}})
