@@ -137,9 +137,13 @@ class RunTimeLibrary final : public KernelLibrary {
       if (kernel.custom && (guilty == nullptr || message.find(kernel.custom->functor) != std::string::npos))
         guilty = kernel.custom.get();
     if (guilty == nullptr) return Error("a kernel does not compile:" + essence(log), {}, device_.name);
-    // ".../custom/custom_<32 digits>::Name:2:5: error: …" is its own second line.
-    if (const std::size_t at = message.find(guilty->functor + ":"); at != std::string::npos)
-      message = message.substr(at + guilty->functor.size() - guilty->name.size());
+    // Its own lines are counted; where the library found something missing, that line means nothing to the reader.
+    const std::size_t own = message.find(guilty->functor + ":");
+    const std::size_t text = message.find("error:");
+    message = own < text ? message.substr(own + guilty->functor.size() - guilty->name.size()) : message.substr(text);
+    const std::string space = guilty->functor.substr(0, guilty->functor.size() - guilty->name.size());
+    for (std::size_t at = 0; (at = message.find("sylvit::kernels::" + space)) != std::string::npos;)
+      message.erase(at, std::string("sylvit::kernels::").size() + space.size());
     return Error("the custom score " + guilty->name + " does not compile: " + message, {}, device_.name);
   }
 
