@@ -1,4 +1,5 @@
-// What a shared library lets others see.
+/// @file
+/// What a shared library lets others see.
 #pragma once
 
 /// Marks what applications may call. The library is compiled with everything else hidden, so whatever lacks this mark

@@ -1,4 +1,5 @@
-/*
+/**
+ * @file
  * The C interface: open a device, load a Vision Transformer, run it. Plain C11, and stable: functions keep their
  * signatures, structs only grow at their end and carry their size. So other languages can use it, too.
  *

@@ -1,6 +1,9 @@
 // Everything an application includes (images.hpp belongs to a library of its own).
 #pragma once
 
+/// Attention variants and Vision Transformers on SYCL devices.
+namespace sylvit {}
+
 #include <sylvit/attention.hpp>
 #include <sylvit/custom_score.hpp>
 #include <sylvit/device.hpp>
