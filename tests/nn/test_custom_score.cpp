@@ -150,6 +150,52 @@ TEST_SUITE("nn/custom_score") {
     }
   }
 
+  TEST_CASE("exp and its relatives are as exact as docs/numerics.md says") {
+    // One key, k = v = e_0, scale 1 and N = 1: the output is the score of the query's first number.
+    const auto on_device = [](const char* expression, const std::vector<float>& at) {
+      const auto rows = static_cast<std::int64_t>(at.size());
+      std::vector<float> queries(at.size() * 16), key(16);
+      for (std::size_t i = 0; i < at.size(); ++i) queries[i * 16] = at[i];
+      key[0] = 1;
+      const OnDevice<float> q(std::span<const float>(queries), {1, 1, rows, 16});
+      const OnDevice<float> k(std::span<const float>(key), {1, 1, 1, 16});
+      const OnDevice<float> o(queries.size(), {1, 1, rows, 16});
+      const CustomScore score("Probed", std::string("struct Probed { static float value(float s) { return ") +
+                                            expression + "; } static float slope(float) { return 0.0F; } };");
+      const AttentionDescription description{.score = Score::custom, .custom_score = score, .scale = 1.0F};
+      const AttentionInputs inputs{.q = q.view(), .k = k.view(), .v = k.view()};
+      attention_forward(device(), description, inputs, o.view(), {}, nullptr);
+      std::vector<float> result;
+      const std::vector<float> all = o.read();
+      for (std::size_t i = 0; i < at.size(); ++i) result.push_back(all[i * 16]);
+      return result;
+    };
+    const auto points = [](float from, float to) {
+      std::vector<float> at(20001);
+      for (std::size_t i = 0; i < at.size(); ++i) at[i] = from + (to - from) * static_cast<float>(i) / 20000.0F;
+      return at;
+    };
+    /// The largest error in units of the last place of the result, and relative to it.
+    const auto measure = [&](const char* expression, float from, float to, const auto& exact) {
+      const std::vector<float> at = points(from, to);
+      const std::vector<float> got = on_device(expression, at);
+      double units = 0, relative = 0;
+      for (std::size_t i = 0; i < at.size(); ++i) {
+        const double expected = exact(static_cast<double>(at[i]));
+        const double error = std::abs(got[i] - expected);
+        units = std::max(units, error / std::ldexp(1.0, std::ilogb(expected) - 23));
+        relative = std::max(relative, error / std::abs(expected));
+      }
+      MESSAGE(expression << ": " << units << " units in the last place, " << relative << " of the value");
+      return std::pair(units, relative);
+    };
+    CHECK(measure("fast_exp(s)", -87.0F, 88.0F, [](double x) { return std::exp(x); }).first < 2);
+    CHECK(measure("fast_exp2(s)", -126.0F, 127.0F, [](double x) { return std::exp2(x); }).first < 2);
+    CHECK(measure("fast_sigmoid(s)", -80.0F, 80.0F, [](double x) { return 1 / (1 + std::exp(-x)); }).first < 4);
+    const auto phi = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); };
+    CHECK(measure("fast_normal(s).distribution", -12.0F, 6.0F, phi).second < 1e-6);
+  }
+
   TEST_CASE("bad scores are one sentence") {
     check_error([] { CustomScore("not a name", gelu_source); }, {"not a name", "the name of its struct"});
     check_error([] { CustomScore("1st", gelu_source); }, {"1st"});
