@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "nn/attention_kernels.hpp"
 #include "nn/variants.hpp"
 
 namespace {
@@ -40,6 +41,26 @@ std::string source_of_all(int files) {
   return out.str();
 }
 
+std::string type_of(sylvit::DType dtype) { return "DType::" + std::string(sylvit::name_of(dtype)); }
+
+/// The kernels that an application compiles for a score of its own (sylvit/custom_score_type.hpp).
+std::string source_of_custom(const std::vector<sylvit::nn::CustomVariant>& variants) {
+  std::set<std::string> headers;
+  for (const auto& variant : variants) headers.insert(variant.kernel.header);
+  std::ostringstream out;
+  out << "// Made by cmake/list_variants.cpp.\n#pragma once\n\n";
+  for (const std::string& header : headers) out << "#include \"kernels/" << header << "\"\n";
+  out << "#include \"runtime/ahead_of_time.hpp\"\n\nnamespace sylvit::runtime {\n\n"
+      << "template <class CustomScore, CustomScoreKernels wanted>\n"
+      << "void add_custom_variants([[maybe_unused]] Variants& variants) {\n  using namespace kernels;\n";
+  for (const auto& [dtype, head_size, kernel] : variants)
+    out << "  if constexpr (wanted.has(" << type_of(dtype) << ", " << head_size << "))\n    variants[\"" << kernel.type
+        << "\"] = launch_variant<" << kernel.type << ", " << kernel.sub_group_size << ", "
+        << (kernel.local_memory ? "true" : "false") << ">;\n";
+  out << "}\n\n}  // namespace sylvit::runtime\n";
+  return out.str();
+}
+
 void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
@@ -56,12 +77,15 @@ int main(int count, char** words) try {
   const std::filesystem::path directory = arguments[0];
   std::vector<std::vector<KernelName>> parts(static_cast<std::size_t>(files));
   std::size_t next = 0;
-  for (const KernelName& kernel : sylvit::nn::list_variants(std::span(arguments).subspan(2)))
-    parts[next++ % parts.size()].push_back(kernel);
+  const auto backends = std::span(arguments).subspan(2);
+  for (const KernelName& kernel : sylvit::nn::list_variants(backends)) parts[next++ % parts.size()].push_back(kernel);
   for (int file = 0; file < files; ++file)
     write(directory / ("variants_" + std::to_string(file) + ".cpp"),
           source_of(parts[static_cast<std::size_t>(file)], file));
   write(directory / "variants.cpp", source_of_all(files));
+  const std::filesystem::path headers = directory / "include" / "sylvit" / "ahead_of_time";
+  std::filesystem::create_directories(headers);
+  write(headers / "custom_variants.hpp", source_of_custom(sylvit::nn::list_custom_variants(backends)));
   return 0;
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';

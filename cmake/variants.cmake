@@ -19,7 +19,7 @@ function(sylvit_add_variants target)
                                                           ${PROJECT_BINARY_DIR}/include)
   target_link_libraries(sylvit_list_variants PRIVATE sylvit_sycl sylvit_warnings)
   add_custom_command(
-    OUTPUT ${sources}
+    OUTPUT ${sources} ${PROJECT_BINARY_DIR}/include/sylvit/ahead_of_time/custom_variants.hpp
     COMMAND sylvit_list_variants ${PROJECT_BINARY_DIR} ${count} ${SYLVIT_BACKENDS}
     DEPENDS sylvit_list_variants
     COMMENT "Listing the kernel variants that backends/ names"

@@ -1,6 +1,8 @@
 // Devices: which there are, which of them work, and a handle to one that the rest of the library runs on.
 #pragma once
 
+#include <sylvit/export.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -24,43 +26,51 @@ class Table;
 
 /// What `sylvit devices` shows of a device.
 struct DeviceInfo {
-  int index = -1;  ///< Position in list_devices(); -1 for a queue that the caller brought.
-  std::string name;
-  std::string vendor;
-  std::string backend;       ///< "opencl", "level_zero", "cuda", "hip", "omp"
-  std::string toolchain;     ///< "rtc", "dpcpp", "acpp": how this library was built
-  std::string type;          ///< "cpu", "gpu", "accelerator"
-  std::string driver;        ///< driver version
-  std::string architecture;  ///< "sm_80", "gfx90a", "xe-hpg", "avx2", …; empty where it is not known
-  bool usable = false;       ///< A kernel was built, run, and gave the right numbers.
-  std::string why;           ///< Why it is not usable; empty when it is.
-  std::size_t memory_bytes = 0;
-  std::size_t max_allocation_bytes = 0;
-  int compute_units = 0;
-  std::size_t local_memory_bytes = 0;
-  std::size_t max_work_group = 0;
-  std::vector<int> sub_group_sizes;
-  bool fp16 = false;                                 ///< The f16 storage type works (arithmetic is f32 everywhere).
-  bool bf16 = false;                                 ///< The bf16 storage type works.
-  bool fp64 = false;                                 ///< The device computes in f64.
+  int index = -1;                        ///< Position in list_devices(); -1 for a queue that the caller brought.
+  std::string name;                      ///< as its driver calls it
+  std::string vendor;                    ///< as its driver calls it
+  std::string backend;                   ///< "opencl", "level_zero", "cuda", "hip", "omp"
+  std::string toolchain;                 ///< "rtc", "dpcpp", "acpp": how this library was built
+  std::string type;                      ///< "cpu", "gpu", "accelerator"
+  std::string driver;                    ///< driver version
+  std::string architecture;              ///< "sm_80", "gfx90a", "xe-hpg", "avx2", …; empty where it is not known
+  bool usable = false;                   ///< A kernel was built, run, and gave the right numbers.
+  std::string why;                       ///< Why it is not usable; empty when it is.
+  std::size_t memory_bytes = 0;          ///< all of its memory
+  std::size_t max_allocation_bytes = 0;  ///< the most that one allocation may have
+  int compute_units = 0;                 ///< cores of a CPU, multiprocessors of a GPU
+  std::size_t local_memory_bytes = 0;    ///< of a work-group
+  std::size_t max_work_group = 0;        ///< work-items
+  std::vector<int> sub_group_sizes;      ///< those that it has
+  bool fp16 = false;                     ///< The f16 storage type works (arithmetic is f32 everywhere).
+  bool bf16 = false;                     ///< The bf16 storage type works.
+  bool fp64 = false;                     ///< The device computes in f64.
   std::shared_ptr<const tuning::Table> tuning = {};  ///< Tile numbers to use instead of those that are for the device.
 };
 
 /// Every device that the SYCL runtime shows (so ONEAPI_DEVICE_SELECTOR and ACPP_VISIBILITY_MASK are honoured), each
 /// tried with a small kernel. Unusable ones are listed too, with the reason. Throws Error if the runtime itself fails.
-std::vector<DeviceInfo> list_devices();
+/// Any number of threads may call it at once.
+SYLVIT_API std::vector<DeviceInfo> list_devices();
 
+/// How a device is opened.
 struct DeviceOptions {
   /// Gets one sentence when something is wrong that does not stop the work (e.g. an unwritable kernel cache), each
-  /// sentence once a Device. The default writes it to standard error.
+  /// sentence once a Device. The default writes it to standard error. It may be called from any thread that uses the
+  /// Device, also from several at once.
   std::function<void(std::string_view)> warn;
   /// Record start and end times of every kernel (slower submissions). Only for queues the library makes.
   bool profiling = false;
 };
 
-/// A queue and the kernels built for its device. Copies share both. All member functions may be called from several
-/// threads at once.
-class Device {
+/// A queue and the kernels built for its device. Copies share both.
+///
+/// Threads: any number may use one Device, or copies of it, at once; all member functions are safe, and so are the
+/// library's functions that are given one, as far as they write to different memory. A kernel that two threads want is
+/// built once; whoever needs the device's kernels while some are being built waits until they are. On the in-order
+/// queue of open(), what several threads submit runs in the order in which it was submitted. Several Devices, also of
+/// one piece of hardware, do not know of each other.
+class SYLVIT_API Device {
  public:
   /// Uses the caller's queue, in-order or not: the library only adds work to it and joins it by events. Asynchronous
   /// errors go to the queue's own handler.
@@ -72,7 +82,9 @@ class Device {
   /// (listing what there is) when nothing fits or the device does not work.
   static Device open(std::string_view selector = {}, DeviceOptions options = {});
 
+  /// The queue that all work goes to.
   sycl::queue& queue() const noexcept;
+  /// What there is to know of the device.
   const DeviceInfo& info() const noexcept;
   /// The same queue and kernels with other tile numbers: how the tuner tries them out.
   Device with_tuning(std::shared_ptr<const tuning::Table> table) const;
@@ -84,6 +96,7 @@ class Device {
 
   /// The kernels of this device (for the library itself).
   runtime::KernelLibrary& kernels() const noexcept;
+  /// Says a warning as DeviceOptions::warn wants it (for the library itself).
   void warn(std::string_view sentence) const;
 
  private:

@@ -1,9 +1,14 @@
-// Everything an application includes.
+// Everything an application includes (images.hpp belongs to a library of its own).
 #pragma once
 
+/// Attention variants and Vision Transformers on SYCL devices.
+namespace sylvit {}
+
 #include <sylvit/attention.hpp>
+#include <sylvit/custom_score.hpp>
 #include <sylvit/device.hpp>
 #include <sylvit/error.hpp>
+#include <sylvit/export.hpp>
 #include <sylvit/float16.hpp>
 #include <sylvit/gemm.hpp>
 #include <sylvit/memory.hpp>
@@ -13,3 +18,4 @@
 #include <sylvit/version.hpp>
 #include <sylvit/vit.hpp>
 #include <sylvit/vit_config.hpp>
+#include <sylvit/weights.hpp>

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <sylvit/device.hpp>
+#include <sylvit/export.hpp>
 #include <sylvit/memory.hpp>
 #include <sylvit/tensor.hpp>
 #include <sylvit/vit_config.hpp>
@@ -29,22 +30,27 @@ namespace sylvit {
 
 /// One flat f32 buffer that holds something for each parameter of a model: the parameters themselves, their gradients,
 /// an optimiser's moments. Parameters start at multiples of 256 bytes; what lies between them is zero.
-class VitBuffer {
+///
+/// Threads: any number may call the const functions at once; what the memory holds is theirs to order.
+class SYLVIT_API VitBuffer {
  public:
   /// All zeros; waits until they are. `purpose` completes "cannot allocate N bytes for …".
   VitBuffer(const Device& device, const VitConfig& config, std::string_view purpose);
 
+  /// Whose parameters.
   const VitConfig& config() const noexcept { return config_; }
+  /// Which parameters, in their order.
   std::span<const VitParameter> parameters() const noexcept { return parameters_; }
-  /// Throws Error if there is no such parameter.
+  /// One parameter; throws Error if there is no such parameter.
   TensorView at(std::string_view name) const;
   /// Where the parameter begins in flat(), in elements.
   std::int64_t offset(std::string_view name) const;
   /// Everything, as one f32 tensor.
   TensorView flat() const;
 
-  /// Both wait for the device. Throw Error when the number of values is not the parameter's.
+  /// Writes one parameter and waits. Throws Error when the number of values is not the parameter's.
   void write(std::string_view name, std::span<const float> values) const;
+  /// Reads one parameter; waits for the device.
   std::vector<float> read(std::string_view name) const;
 
  private:
@@ -59,14 +65,21 @@ class VitBuffer {
 };
 
 /// The parameters in f32 and, for 16-bit models, a copy of them in that type for the products.
-class VitParameters {
+///
+/// Threads: any number may call the const functions at once, and run models with one VitParameters. Nobody else may use
+/// it while write(), initialise() or update_copy() runs.
+class SYLVIT_API VitParameters {
  public:
+  /// All zeros, in memory of the device; waits.
   VitParameters(const Device& device, const VitConfig& config, DType dtype);
 
+  /// Whose parameters.
   const VitConfig& config() const noexcept { return values_.config(); }
+  /// The model's type.
   DType dtype() const noexcept { return dtype_; }
+  /// The parameters in f32.
   const VitBuffer& values() const noexcept { return values_; }
-  /// In the model's type, for products.
+  /// One parameter in the model's type, for products.
   TensorView operand(std::string_view name) const;
   /// The flat 16-bit copy; empty for f32 models.
   TensorView copy() const;
@@ -93,12 +106,17 @@ class VitParameters {
   std::uint64_t version_ = 0;
 };
 
-enum class VitUse : std::uint8_t { inference, training };
+/// What a model is for.
+enum class VitUse : std::uint8_t {
+  inference,  ///< forward() only
+  training    ///< forward() and backward()
+};
 
+/// How a model is run.
 struct VitOptions {
-  DType dtype = DType::f32;
-  std::int64_t batch = 1;  ///< the largest that forward() will be given
-  VitUse use = VitUse::inference;
+  DType dtype = DType::f32;        ///< of activations and products: f32, bf16 or f16
+  std::int64_t batch = 1;          ///< the largest that forward() will be given
+  VitUse use = VitUse::inference;  ///< what it is for
   /// Inference: the parameters change seldom, so each product's own form of them is kept, for as much memory again.
   /// After a change through views (an optimiser's step) call VitParameters::update_copy(), which makes them be taken
   /// anew.
@@ -108,30 +126,43 @@ struct VitOptions {
 
 /// Bytes that a Vit of these options allocates: all activations, scratch memory and what `constant` keeps, without
 /// parameters and gradients.
-std::size_t activation_bytes(const Device& device, const VitConfig& config, const VitOptions& options);
+SYLVIT_API std::size_t activation_bytes(const Device& device, const VitConfig& config, const VitOptions& options);
 
 /// A step of a pass as an observer sees it.
 struct VitStep {
-  std::string name;  ///< e.g. "blocks.3.mlp.fc1"
-  double flops;      ///< of products and attention; 0 for the rest
-  sycl::event event;
+  std::string name;   ///< e.g. "blocks.3.mlp.fc1"
+  double flops;       ///< of products and attention; 0 for the rest
+  sycl::event event;  ///< that ends it
 };
 
-class Vit {
+/// A Vision Transformer on a device: the memory and the kernels of its passes.
+///
+/// Threads: a Vit belongs to one thread at a time, as its activations are one piece of memory; on an out-of-order queue
+/// its passes must also follow one another by events. Different models, also of one Device and with one VitParameters,
+/// may be run by different threads at once.
+class SYLVIT_API Vit {
  public:
   /// Checks the configuration, allocates activation_bytes(), and builds every kernel that the passes need.
   Vit(const Device& device, const VitConfig& config, const VitOptions& options);
   ~Vit();
+  /// Takes the model over.
   Vit(Vit&&) noexcept;
+  /// Takes the model over.
   Vit& operator=(Vit&&) noexcept;
 
+  /// Which model.
   const VitConfig& config() const noexcept;
   /// What activation_bytes() said.
   std::size_t bytes() const noexcept;
 
+  /// Adds the pass to the device's queue, after the given events, and returns at once.
   /// images: dense f32 [B, channels, height, width], B at most the planned batch; logits: dense f32 [B, classes].
   sycl::event forward(const VitParameters& parameters, const TensorView& images, const TensorView& logits,
                       std::span<const sycl::event> after = {});
+
+  /// What the head saw in the last forward(): [B, width] of the model's type, the images' features. Valid until the
+  /// next pass of this model, which overwrites them. Throws Error before the first forward().
+  TensorView features() const;
 
   /// After forward() of the same images. logits_gradient: dense [B, classes] of the model's type. All of `gradients` is
   /// overwritten.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "io/resample.hpp"
 
@@ -69,6 +70,10 @@ Image resampled_down(const Image& image, std::span<const FixedTaps> down, std::s
 
 }  // namespace
 
+}  // namespace sylvit::io
+
+namespace sylvit {
+
 Image resized_and_cropped(const Image& image, std::int64_t size, double crop_pct) {
   if (size < 1 || !(crop_pct >= 0.01 && crop_pct <= 1))
     throw Error("an image cannot be cropped to " + std::to_string(size) + " pixels, " + std::to_string(crop_pct) +
@@ -81,19 +86,23 @@ Image resized_and_cropped(const Image& image, std::int64_t size, double crop_pct
   };
   const std::int64_t width = side(image.width, image.height);
   const std::int64_t height = side(image.height, image.width);
-  const std::vector<FixedTaps> across = middle_taps(image.width, width, size);
-  const std::vector<FixedTaps> down = middle_taps(image.height, height, size);
+  const std::vector<io::FixedTaps> across = io::middle_taps(image.width, width, size);
+  const std::vector<io::FixedTaps> down = io::middle_taps(image.height, height, size);
   // Each pass rounds to bytes, so their order matters. Since version 13 Pillow begins with y where that loses much
   // more.
   const std::int64_t lost_height = image.height - height;
   if (lost_height > 0 && lost_height > 2 * (image.width - width))
-    return resampled_across(resampled_down(image, down, 0), across, 0, down.size());
+    return io::resampled_across(io::resampled_down(image, down, 0), across, 0, down.size());
   const std::size_t first = down.front().first;
   const std::size_t end = down.back().first + down.back().weights.size();
-  return resampled_down(resampled_across(image, across, first, end), down, first);
+  return io::resampled_down(io::resampled_across(image, across, first, end), down, first);
 }
 
 void transform_image(const Image& image, const ImageTransform& transform, std::span<float> to) {
+  const std::int64_t values = 3 * transform.size * transform.size;
+  if (std::cmp_not_equal(to.size(), values))
+    throw Error("an image of " + std::to_string(transform.size) + " pixels a side has " + std::to_string(values) +
+                " values, and there is room for " + std::to_string(to.size()));
   const Image small = resized_and_cropped(image, transform.size, transform.crop_pct);
   const std::size_t pixels = small.pixels.size() / 3;
   for (std::size_t c = 0; c < 3; ++c)
@@ -102,4 +111,4 @@ void transform_image(const Image& image, const ImageTransform& transform, std::s
           (static_cast<float>(small.pixels[i * 3 + c]) / 255.0F - transform.mean[c]) / transform.deviation[c];
 }
 
-}  // namespace sylvit::io
+}  // namespace sylvit

@@ -36,10 +36,14 @@ void check_size(const std::string& name, std::uint64_t width, std::uint64_t heig
                 " are taken");
 }
 
+}  // namespace sylvit::io
+
+namespace sylvit {
+
 Image decode_image(std::span<const std::byte> file, const std::string& name) {
   if (file.empty()) throw Error(name + " is empty");
-  if (is_jpeg(file)) return decode_jpeg(file, name);
-  if (is_png(file)) return decode_png(file, name);
+  if (io::is_jpeg(file)) return io::decode_jpeg(file, name);
+  if (io::is_png(file)) return io::decode_png(file, name);
   throw Error(name + " is neither a JPEG nor a PNG image");
 }
 
@@ -47,19 +51,19 @@ Image read_image(const std::filesystem::path& path) {
   const std::string name = path.string();
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw Error("cannot open " + name + ": " + reason());
+  if (!stream) throw Error("cannot open " + name + ": " + io::reason());
   std::vector<std::byte> file;
   // Piece by piece: what is no image is left alone after the first, and what is no plain file has no size.
   std::vector<char> piece(1 << 16);
   while (stream.read(piece.data(), static_cast<std::streamsize>(piece.size())), stream.gcount() > 0) {
     const auto bytes = std::as_bytes(std::span(piece.data(), static_cast<std::size_t>(stream.gcount())));
     file.insert(file.end(), bytes.begin(), bytes.end());
-    if (!is_jpeg(file) && !is_png(file)) break;
+    if (!io::is_jpeg(file) && !io::is_png(file)) break;
     if (file.size() > image_file_limit)
       throw Error(name + " is longer than " + std::to_string(image_file_limit) + " bytes, and no longer file is taken");
   }
-  if (stream.bad()) throw Error("cannot read " + name + ": " + reason());
+  if (stream.bad()) throw Error("cannot read " + name + ": " + io::reason());
   return decode_image(file, name);
 }
 
-}  // namespace sylvit::io
+}  // namespace sylvit

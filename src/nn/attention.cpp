@@ -168,7 +168,7 @@ class Pass {
       linear_pass(tensors, kept.matrices).forward(last_);
       return last_.front();
     }
-    run(nn::forward_kernel(plan_.description.score, sizes.dtype, plan_.forward),
+    run(nn::forward_kernel(nn::ScoreFunctor(plan_.description), sizes.dtype, plan_.forward),
         {.groups = {size(sizes.batch), size(sizes.heads), divided_up(sizes.queries, plan_.forward.queries())},
          .work_items = size(plan_.forward.work_items()),
          .local_floats = size(plan_.forward.local_floats())},
@@ -338,7 +338,7 @@ class Pass {
         grids = {key_blocks, {{batch, size(sizes.heads), query_blocks}, work_items, 0}};
         break;
     }
-    const auto kernels = nn::backward_kernels(plan_.cut, plan_.description.score, sizes.dtype, config);
+    const auto kernels = nn::backward_kernels(plan_.cut, nn::ScoreFunctor(plan_.description), sizes.dtype, config);
     for (std::size_t i = 0; i < kernels.size(); ++i) run(kernels[i], grids[i], arguments);
   }
 
@@ -412,7 +412,7 @@ std::vector<runtime::KernelName> attention_kernels_for(const Device& device, con
                                                        const AttentionInputs& inputs, bool backward) {
   const Plan plan = make_plan(device, description, inputs);
   const DType dtype = plan.sizes.dtype;
-  const Score score = description.score;
+  const nn::ScoreFunctor score(description);
   std::vector<runtime::KernelName> kernels;
   if (plan.linear_forward || (backward && plan.linear_backward)) {
     kernels.push_back(nn::linear_sum_kernel(dtype, plan.linear));
@@ -426,7 +426,7 @@ std::vector<runtime::KernelName> attention_kernels_for(const Device& device, con
     if (!plan.linear_backward)
       for (const runtime::KernelName& kernel : nn::backward_kernels(plan.cut, score, dtype, plan.backward))
         kernels.push_back(kernel);
-    if (score == Score::softmax)
+    if (description.score == Score::softmax)
       kernels.push_back(nn::backward_rows_kernel(dtype, nn::backward_rows_config(plan.table)));
     kernels.push_back(nn::head_sums_kernel(nn::head_sums_config(plan.table)));
   }

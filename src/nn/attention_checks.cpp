@@ -81,6 +81,7 @@ void check_description(const AttentionDescription& description) {
   const auto finite = [](float value, const char* name) {
     if (!std::isfinite(value)) throw Error(std::string(name) + " is " + std::to_string(value) + ", and must be finite");
   };
+  check_custom_score(description.score, description.custom_score);
   finite(description.alpha, "alpha");
   if (description.alpha < 0 || description.alpha > 2)
     throw Error("alpha is " + std::to_string(description.alpha) + ", and must lie in [0, 2]");
@@ -94,6 +95,13 @@ void check_description(const AttentionDescription& description) {
 }
 
 }  // namespace
+
+void check_custom_score(Score score, const CustomScore& custom) {
+  if (score == Score::custom && !custom) throw Error("the score is custom, and no custom_score is given");
+  if (score != Score::custom && custom)
+    throw Error("the custom score " + custom.name() + " is given, and the score is " + std::string(name_of(score)),
+                "set it to Score::custom");
+}
 
 AttentionSizes check_inputs(const AttentionDescription& description, const AttentionInputs& inputs) {
   check_description(description);

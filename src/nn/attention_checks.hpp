@@ -5,6 +5,9 @@
 
 namespace sylvit::nn {
 
+/// Throws Error unless there is a custom score where the score is one, and only there.
+void check_custom_score(Score score, const CustomScore& custom);
+
 /// The sizes that all tensors of a call agree on.
 struct AttentionSizes {
   std::int64_t batch;

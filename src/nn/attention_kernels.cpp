@@ -19,6 +19,9 @@ constexpr std::array<std::int64_t, std::initializer_list<std::int64_t>{SYLVIT_HE
 
 std::string_view class_of(Score score) { return score == Score::softmax ? "softmax" : "pointwise"; }
 
+/// What an application's score is called where it is a template parameter.
+constexpr std::string_view custom_functor = "CustomScore";
+
 /// The functor in kernels/scores.hpp.
 std::string functor_of(Score score) {
   switch (score) {
@@ -42,6 +45,8 @@ std::string functor_of(Score score) {
       return "Sigmoid";
     case Score::silu:
       return "Silu";
+    case Score::custom:
+      return std::string(custom_functor);
   }
   return {};
 }
@@ -68,6 +73,14 @@ std::int64_t compiled_head_size(std::string_view toolchain, std::int64_t head_si
 
 std::int64_t largest_head_size(std::string_view toolchain) {
   return toolchain == "rtc" ? 256 : head_sizes_ahead_of_time.back();
+}
+
+ScoreFunctor::ScoreFunctor(Score score) : text(functor_of(score)) {}
+
+ScoreFunctor::ScoreFunctor(const AttentionDescription& description) : ScoreFunctor(description.score) {
+  if (description.score != Score::custom) return;
+  custom = description.custom_score.code();
+  text = custom->functor;
 }
 
 const tuning::Record& forward_record(const tuning::Table& table, const AttentionCase& wanted) {
@@ -128,24 +141,27 @@ std::string text(const kernels::AttentionLinearConfig& config) {
                                                config.row_block, config.stripe, config.sub_groups});
 }
 
-runtime::Kernel<kernels::AttentionForwardArguments> forward_kernel(Score score, DType dtype,
+runtime::Kernel<kernels::AttentionForwardArguments> forward_kernel(const ScoreFunctor& score, DType dtype,
                                                                    const kernels::AttentionForwardConfig& config) {
-  return named<kernels::AttentionForwardArguments>(
+  auto kernel = named<kernels::AttentionForwardArguments>(
       "attention_forward.hpp", "AttentionForwardArguments",
-      "AttentionForward<" + functor_of(score) + ", " + type_text(dtype) + ", " + text(config) + ">", config.lanes,
-      true);
+      "AttentionForward<" + score.text + ", " + type_text(dtype) + ", " + text(config) + ">", config.lanes, true);
+  kernel.custom = score.custom;
+  return kernel;
 }
 
 std::vector<runtime::Kernel<kernels::AttentionBackwardArguments>> backward_kernels(
-    BackwardCut cut, Score score, DType dtype, const kernels::AttentionBackwardConfig& config) {
+    BackwardCut cut, const ScoreFunctor& score, DType dtype, const kernels::AttentionBackwardConfig& config) {
   // Those that compute scores need local memory; the sum of partial results needs neither.
   const auto kernel = [&](const char* header, const char* functor, bool takes_score) {
     std::string type(functor);
     type.append("<");
-    if (takes_score) type.append(functor_of(score)).append(", ");
+    if (takes_score) type.append(score.text).append(", ");
     type.append(type_text(dtype)).append(", ").append(text(config)).append(">");
-    return named<kernels::AttentionBackwardArguments>(header, "AttentionBackwardArguments", std::move(type),
-                                                      config.lanes, takes_score);
+    auto result = named<kernels::AttentionBackwardArguments>(header, "AttentionBackwardArguments", std::move(type),
+                                                             config.lanes, takes_score);
+    if (takes_score) result.custom = score.custom;
+    return result;
   };
   switch (cut) {
     case BackwardCut::head:
@@ -188,6 +204,23 @@ runtime::Kernel<kernels::AttentionBackwardHeadSumsArguments> head_sums_kernel(
   return named<kernels::AttentionBackwardHeadSumsArguments>(
       "attention_backward_rows.hpp", "AttentionBackwardHeadSumsArguments",
       "AttentionBackwardHeadSums<" + config_text("AttentionBackwardHeadSumsConfig", {config.items}) + ">", 0, true);
+}
+
+std::vector<CustomVariant> custom_score_variants(const tuning::Table& table) {
+  std::vector<CustomVariant> result;
+  for (const DType dtype : storage_types)
+    for (const std::int64_t head_size : head_sizes_ahead_of_time) {
+      const auto records = [&](std::string_view kernel) {
+        return table.leading_to(tuning_case(kernel, {Score::custom, dtype, head_size, 1}));
+      };
+      for (const tuning::Record* record : records("attention_forward"))
+        result.push_back({dtype, head_size, forward_kernel(Score::custom, dtype, forward_config(*record, head_size))});
+      for (const tuning::Record* record : records("attention_backward"))
+        for (const runtime::KernelName& kernel :
+             backward_kernels(backward_cut(*record), Score::custom, dtype, backward_config(*record, head_size)))
+          if (kernel.type.find(custom_functor) != std::string::npos) result.push_back({dtype, head_size, kernel});
+    }
+  return result;
 }
 
 std::vector<runtime::KernelName> attention_variants(const tuning::Table& table) {

@@ -30,6 +30,15 @@ std::int64_t compiled_head_size(std::string_view toolchain, std::int64_t head_si
 /// The largest head size that this library can run.
 std::int64_t largest_head_size(std::string_view toolchain);
 
+/// A score as the kernels know it: the functor's name, and where it comes from if it is not the library's own.
+struct ScoreFunctor {
+  ScoreFunctor(Score score);  // NOLINT(google-explicit-constructor): a score is one
+  explicit ScoreFunctor(const AttentionDescription& description);
+
+  std::string text;
+  std::shared_ptr<const runtime::CustomCode> custom;
+};
+
 struct AttentionCase {
   Score score;
   DType dtype;
@@ -52,11 +61,11 @@ std::string text(const kernels::AttentionForwardConfig& config);
 std::string text(const kernels::AttentionBackwardConfig& config);
 std::string text(const kernels::AttentionLinearConfig& config);
 
-runtime::Kernel<kernels::AttentionForwardArguments> forward_kernel(Score score, DType dtype,
+runtime::Kernel<kernels::AttentionForwardArguments> forward_kernel(const ScoreFunctor& score, DType dtype,
                                                                    const kernels::AttentionForwardConfig& config);
 /// The kernels of a cut, in the order they run.
 std::vector<runtime::Kernel<kernels::AttentionBackwardArguments>> backward_kernels(
-    BackwardCut cut, Score score, DType dtype, const kernels::AttentionBackwardConfig& config);
+    BackwardCut cut, const ScoreFunctor& score, DType dtype, const kernels::AttentionBackwardConfig& config);
 runtime::Kernel<kernels::AttentionLinearSumArguments> linear_sum_kernel(DType dtype,
                                                                         const kernels::AttentionLinearConfig& config);
 runtime::Kernel<kernels::AttentionLinearProductArguments> linear_product_kernel(
@@ -69,6 +78,15 @@ runtime::Kernel<kernels::AttentionBackwardHeadSumsArguments> head_sums_kernel(
 /// The kernels of both passes over such inputs, for building them together with others.
 std::vector<runtime::KernelName> attention_kernels_for(const Device& device, const AttentionDescription& description,
                                                        const AttentionInputs& inputs, bool backward);
+
+/// The variants of a custom score that a table can lead to when compiled ahead of time; the score is called CustomScore
+/// in their types.
+struct CustomVariant {
+  DType dtype;
+  std::int64_t head_size;
+  runtime::KernelName kernel;
+};
+std::vector<CustomVariant> custom_score_variants(const tuning::Table& table);
 
 /// Every attention variant that a table can lead to when compiled ahead of time.
 std::vector<runtime::KernelName> attention_variants(const tuning::Table& table);

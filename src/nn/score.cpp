@@ -29,6 +29,8 @@ std::string_view name_of(Score score) noexcept {
       return "sigmoid";
     case Score::silu:
       return "silu";
+    case Score::custom:
+      return "custom";
   }
   return "unknown";
 }

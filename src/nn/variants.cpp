@@ -92,16 +92,36 @@ std::vector<runtime::KernelName> variants_of(const tuning::Table& table) {
   return result;
 }
 
-std::vector<runtime::KernelName> list_variants(std::span<const std::string> backends) {
-  std::vector<runtime::KernelName> result{
-      {.header = "probe.hpp", .arguments = "ProbeArguments", .type = "Probe", .local_memory = true}};
+namespace {
+
+/// Calls `use` with the table of each embedded file that serves one of the backends.
+template <class Use>
+void for_each_table(std::span<const std::string> backends, const Use& use) {
   for (const std::string& backend : backends)
     for (const tuning::TableFile& file : tuning::embedded())
       // A longer chain, of several files before the default, leads to nothing that these do not lead to.
-      if (file.family.serves(backend))
-        std::ranges::copy(variants_of(tuning::embedded_table(file.name, backend)), std::back_inserter(result));
+      if (file.family.serves(backend)) use(tuning::embedded_table(file.name, backend));
+}
+
+}  // namespace
+
+std::vector<runtime::KernelName> list_variants(std::span<const std::string> backends) {
+  std::vector<runtime::KernelName> result{
+      {.header = "probe.hpp", .arguments = "ProbeArguments", .type = "Probe", .local_memory = true}};
+  for_each_table(
+      backends, [&](const tuning::Table& table) { std::ranges::copy(variants_of(table), std::back_inserter(result)); });
   std::set<std::string> seen;
   std::erase_if(result, [&](const runtime::KernelName& kernel) { return !seen.insert(kernel.type).second; });
+  return result;
+}
+
+std::vector<CustomVariant> list_custom_variants(std::span<const std::string> backends) {
+  std::vector<CustomVariant> result;
+  for_each_table(backends, [&](const tuning::Table& table) {
+    std::ranges::copy(custom_score_variants(table), std::back_inserter(result));
+  });
+  std::set<std::string> seen;
+  std::erase_if(result, [&](const CustomVariant& variant) { return !seen.insert(variant.kernel.type).second; });
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/reduce.hpp"
 #include "kernels/transpose.hpp"
+#include "nn/attention_kernels.hpp"
 #include "runtime/kernel.hpp"
 #include "tuning/variant.hpp"
 
@@ -38,5 +39,7 @@ std::vector<runtime::KernelName> variants_of(const tuning::Table& table);
 
 /// Every variant that the embedded tables of these backends ("acpp-cpu") name, each once.
 std::vector<runtime::KernelName> list_variants(std::span<const std::string> backends);
+/// The variants of a custom score that they lead to, each once.
+std::vector<CustomVariant> list_custom_variants(std::span<const std::string> backends);
 
 }  // namespace sylvit::nn

@@ -66,6 +66,7 @@ struct Vit::State {
   Memory memory;
   nn::VitPacked packed;
   std::function<void(const VitStep&)> observer = nullptr;
+  std::int64_t last_batch = 0;  // of the last forward pass
 
   /// A smaller batch uses the front of the memory.
   nn::VitMemory layout(std::int64_t batch) const {
@@ -117,8 +118,14 @@ sycl::event Vit::forward(const VitParameters& parameters, const TensorView& imag
   if (packed != nullptr) packed->want(parameters.version());
   nn::VitPass pass(state_->device, parameters, state_->options, memory, packed, batch, state_->observer, after);
   pass.forward(images, logits);
+  state_->last_batch = batch;
   if (packed != nullptr) packed->packed();
   return pass.last();
+}
+
+TensorView Vit::features() const {
+  if (state_->last_batch == 0) throw Error("a model has no features before its first forward pass");
+  return state_->layout(state_->last_batch).pooled;
 }
 
 sycl::event Vit::backward(const VitParameters& parameters, const TensorView& images, const TensorView& logits_gradient,

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "nn/attention_checks.hpp"
 #include "nn/names.hpp"
 
 namespace sylvit {
@@ -53,6 +54,7 @@ void VitConfig::check() const {
   require(alpha >= 0 && alpha <= 2, "alpha is " + std::to_string(alpha) + ", and must be 0 to 2");
   require(divisor >= 0, "the divisor is " + std::to_string(divisor) + ", and must not be negative");
   require(norm_epsilon > 0, "the layer norm's epsilon must be positive");
+  nn::check_custom_score(score, custom_score);
   require(!head_alpha || score != Score::softmax, "softmax has no alpha to learn for each head");
   require(pooling != Pooling::token || class_token, "pooling by class token needs a class token");
   require(!norm_after_pooling || pooling == Pooling::average, "only average pooling can have its layer norm behind it");

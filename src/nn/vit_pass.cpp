@@ -110,6 +110,7 @@ TensorView VitPass::heads_view(const TensorView& rows, std::int64_t length, std:
 
 AttentionDescription VitPass::attention_of_blocks() const {
   return {.score = config_.score,
+          .custom_score = config_.custom_score,
           .alpha = config_.alpha,
           .divisor = config_.divisor,
           .qk_norm = config_.qk_norm,

@@ -209,6 +209,7 @@ double score_value(Score score, double s) {
   // Comparisons are written so that a NaN falls through to the branch that returns it.
   switch (score) {
     case Score::softmax:
+    case Score::custom:
       break;
     case Score::relu:
       return s < 0 ? 0 : s;
@@ -229,13 +230,14 @@ double score_value(Score score, double s) {
     case Score::silu:
       return s * sigmoid(s);
   }
-  throw Error("reference attention: " + std::string(name_of(score)) + " is not point-wise");
+  throw Error("reference attention: " + std::string(name_of(score)) + " is not one of its point-wise scores");
 }
 
 double score_slope(Score score, double s) {
   if (std::isnan(s)) return nan;
   switch (score) {
     case Score::softmax:
+    case Score::custom:
       break;
     case Score::relu:
       return s > 0 ? 1 : 0;
@@ -258,7 +260,7 @@ double score_slope(Score score, double s) {
     case Score::silu:
       return sigmoid(s) * (1 + s * sigmoid(-s));
   }
-  throw Error("reference attention: " + std::string(name_of(score)) + " is not point-wise");
+  throw Error("reference attention: " + std::string(name_of(score)) + " is not one of its point-wise scores");
 }
 
 AttentionOutput attention_forward(const AttentionProblem& problem) {

@@ -42,11 +42,26 @@ class AheadOfTimeLibrary final : public KernelLibrary {
 
  private:
   Launcher find(const KernelName& kernel) const {
+    if (kernel.custom) return find_custom(kernel);
     const auto found = all_variants().find(kernel.type);
     if (found == all_variants().end())
       throw Error("the kernel variant " + kernel.type + " is not among those compiled into this library",
                   "build sylvit with a tuning table in backends/ that names it, or with -DSYLVIT_TOOLCHAIN=rtc",
                   device_.name);
+    return found->second;
+  }
+
+  Launcher find_custom(const KernelName& kernel) const {
+    const CustomCode& custom = *kernel.custom;
+    if (custom.variants.empty())
+      throw Error("the custom score " + custom.name + " is given as source, and this library's kernels are compiled " +
+                      "ahead of time",
+                  "give it as a type: custom_score<" + custom.name + ">() of sylvit/custom_score_type.hpp",
+                  device_.name);
+    const auto found = custom.variants.find(kernel.type);
+    if (found == custom.variants.end())
+      throw Error("the custom score " + custom.name + " was not compiled for the kernel " + kernel.type,
+                  "see what custom_score<" + custom.name + ">() is told to compile", device_.name);
     return found->second;
   }
 

@@ -2,16 +2,12 @@
 // add<Functor>() for each variant that the tables name.
 #pragma once
 
-#include <unordered_map>
+#include <cstring>
 
 #include "runtime/grid_check.hpp"
 #include "runtime/kernel.hpp"
 
 namespace sylvit::runtime {
-
-using Launcher = sycl::event (*)(sycl::queue& queue, const Grid& grid, std::span<const std::byte> arguments,
-                                 const std::vector<sycl::event>& after);
-using Variants = std::unordered_map<std::string, Launcher>;
 
 /// The sub-group size to ask the compiler for where a kernel's tiles are `lanes` wide. NVIDIA and AMD have one size,
 /// and narrower tiles share a sub-group there: no kernel counts on its tile being a whole one.

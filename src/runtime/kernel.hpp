@@ -7,31 +7,49 @@
 #include <sylvit/device.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
+#include <vector>
 
 namespace sylvit::runtime {
-
-struct KernelName {
-  std::string header;         ///< file in src/kernels
-  std::string arguments;      ///< name of its arguments struct
-  std::string type;           ///< the functor, inside namespace sylvit::kernels
-  int sub_group_size = 0;     ///< 0: the compiler chooses
-  bool local_memory = false;  ///< Does it take local memory?
-};
-
-/// A kernel whose arguments struct the compiler knows, so that launch() cannot be given another's.
-template <class Arguments>
-struct Kernel : KernelName {
-  static_assert(std::is_trivially_copyable_v<Arguments> && std::is_standard_layout_v<Arguments>);
-};
 
 /// groups[0] x groups[1] x groups[2] work-groups of work_items each.
 struct Grid {
   sycl::range<3> groups{1, 1, 1};
   std::size_t work_items = 1;
   std::size_t local_floats = 0;
+};
+
+/// Kernels compiled ahead of time, by the text of their type.
+using Launcher = sycl::event (*)(sycl::queue& queue, const Grid& grid, std::span<const std::byte> arguments,
+                                 const std::vector<sycl::event>& after);
+using Variants = std::unordered_map<std::string, Launcher>;
+
+/// A functor that the application brings (sylvit/custom_score.hpp): as source for the run-time toolchain, as kernels
+/// compiled with the application for the others.
+struct CustomCode {
+  std::string name;     ///< for people, and of the struct in the source
+  std::string functor;  ///< what stands for it in the text of a kernel's type
+  std::string source = {};
+  Variants variants = {};
+};
+
+struct KernelName {
+  std::string header;                             ///< file in src/kernels
+  std::string arguments;                          ///< name of its arguments struct
+  std::string type;                               ///< the functor, inside namespace sylvit::kernels
+  int sub_group_size = 0;                         ///< 0: the compiler chooses
+  bool local_memory = false;                      ///< Does it take local memory?
+  std::shared_ptr<const CustomCode> custom = {};  ///< whose functor the type names; null: only the library's own
+};
+
+/// A kernel whose arguments struct the compiler knows, so that launch() cannot be given another's.
+template <class Arguments>
+struct Kernel : KernelName {
+  static_assert(std::is_trivially_copyable_v<Arguments> && std::is_standard_layout_v<Arguments>);
 };
 
 /// Builds (or loads) all of these that are not there yet, in one batch. launch() does this for a single kernel; call it

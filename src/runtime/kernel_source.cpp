@@ -1,5 +1,6 @@
 #include "runtime/kernel_source.hpp"
 
+#include <map>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -15,13 +16,30 @@ std::string entry_name(const KernelName& kernel) {
   return "sylvit_" + fingerprint(kernel.type + "/" + std::to_string(kernel.sub_group_size));
 }
 
+/// The file in which the compiler sees an application's score. Named after its text, and so the source that includes it
+/// changes with the text.
+std::string file_of(const CustomCode& custom) { return "custom/" + custom.functor; }
+
+/// An application's score, in a namespace of its own.
+std::string definition_of(const CustomCode& custom) {
+  const std::string space = custom.functor.substr(0, custom.functor.rfind("::"));
+  const auto checked = [&](const char* function) {
+    return "static_assert(__is_same(decltype(" + custom.name + "::" + function + "(0.0F)), float), \"" + custom.name +
+           "::" + function + " must take and give a float\");\n";
+  };
+  return "namespace sylvit::kernels::" + space + " {\n#include \"" + file_of(custom) + "\"\n" + checked("value") +
+         checked("slope") + "}\n";
+}
+
 /// A batch of kernels as one source. The entries are plain functions over plain arguments: parameters of class
 /// templates crash the compiler.
 std::string source_of(std::span<const KernelName> kernels) {
   std::set<std::string> headers;
+  std::map<std::string, const CustomCode*> customs;  // in the order of their text, which the cache's key is made of
   bool local_memory = false;
   for (const KernelName& kernel : kernels) {
     headers.insert(kernel.header);
+    if (kernel.custom) customs.emplace(kernel.custom->functor, kernel.custom.get());
     local_memory = local_memory || kernel.local_memory;
   }
   std::ostringstream source;
@@ -30,6 +48,7 @@ std::string source_of(std::span<const KernelName> kernels) {
          << "#include <sycl/ext/oneapi/kernel_properties/properties.hpp>\n";
   if (local_memory) source << "#include <sycl/accessor.hpp>\n";
   for (const std::string& header : headers) source << "#include \"kernels/" << header << "\"\n";
+  for (const auto& [functor, custom] : customs) source << definition_of(*custom);
   source << "namespace sylvit::kernels {\n"
          << "namespace properties = sycl::ext::oneapi::experimental;\n"
          << "using sycl::ext::oneapi::this_work_item::get_nd_item;\n";
@@ -73,8 +92,13 @@ const std::vector<std::string>& build_options() {
 }
 
 sycl::kernel_bundle<sycl::bundle_state::ext_oneapi_source> source_bundle(const sycl::context& context,
-                                                                         const std::string& source) {
+                                                                         const std::string& source,
+                                                                         std::span<const KernelName> kernels) {
   experimental::include_files headers;
+  std::set<std::string> customs;
+  for (const KernelName& kernel : kernels)
+    if (kernel.custom && customs.insert(kernel.custom->functor).second)
+      headers.add(std::string(header_root) + "/" + file_of(*kernel.custom), kernel.custom->source + "\n");
   for (const EmbeddedFile& header : embedded_kernels())
     headers.add(std::string(header_root) + "/" + std::string(header.name), std::string(header.content));
   return experimental::create_kernel_bundle_from_source(context, experimental::source_language::sycl, source,

@@ -23,8 +23,10 @@ std::string with_headers(std::string source);
 /// The compiler's options for it.
 const std::vector<std::string>& build_options();
 
-/// The source with all the headers that it may include, not compiled yet.
+/// The source with all the headers that it may include, not compiled yet. `kernels`: those it was made of, where some
+/// have a custom score.
 sycl::kernel_bundle<sycl::bundle_state::ext_oneapi_source> source_bundle(const sycl::context& context,
-                                                                         const std::string& source);
+                                                                         const std::string& source,
+                                                                         std::span<const KernelName> kernels = {});
 
 }  // namespace sylvit::runtime

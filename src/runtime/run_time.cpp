@@ -44,6 +44,14 @@ std::string essence(const std::string& log) {
   return result.empty() ? log.substr(0, 600) : result;
 }
 
+/// The first line that says what is wrong.
+std::string first_error(const std::string& log) {
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("error:") != std::string::npos) return line.substr(line.find_first_not_of(" \t")).substr(0, 400);
+  return {};
+}
+
 class RunTimeLibrary final : public KernelLibrary {
  public:
   RunTimeLibrary(sycl::queue queue, DeviceInfo device, Warn warn)
@@ -62,12 +70,17 @@ class RunTimeLibrary final : public KernelLibrary {
     });
     batch.erase(duplicates, batch.end());
     for (const KernelName& kernel : batch) check_sub_group(device_, kernel);
+    for (const KernelName& kernel : batch)
+      if (kernel.custom && kernel.custom->source.empty())
+        throw Error("the custom score " + kernel.custom->name + " has no source, and this library builds its kernels " +
+                        "at run time",
+                    "give it as CustomScore(name, source)", device_.name);
     const std::string source = source_of(batch);
     const std::string key = key_of(source);
     if (const std::optional<std::vector<char>> stored = cache_.load(key); stored && add(*stored, batch)) return;
     // What was just built is used in its serialised form too, as if it came from disk: a bundle that the compiler made
     // refers to the compiler's own state, and letting go of it at the end of the process, after that state, crashes.
-    const std::vector<char> built = build(source);
+    const std::vector<char> built = build(source, batch);
     if (!add(built, batch))
       throw Error("the device does not take the kernels that the run-time compiler built", {}, device_.name);
     cache_.store(key, {built.data(), built.size()});
@@ -115,19 +128,37 @@ class RunTimeLibrary final : public KernelLibrary {
     return key.str();
   }
 
-  /// The binary of a source.
-  std::vector<char> build(const std::string& source) const {
+  /// The error for a source that the compiler does not take. The library's own kernels compile, so an application's
+  /// score is to blame where there is one: the one that the message names, if there are several.
+  Error rejected(const std::string& log, std::span<const KernelName> batch) const {
+    std::string message = first_error(log);
+    const CustomCode* guilty = nullptr;
+    for (const KernelName& kernel : batch)
+      if (kernel.custom && (guilty == nullptr || message.find(kernel.custom->functor) != std::string::npos))
+        guilty = kernel.custom.get();
+    if (guilty == nullptr) return Error("a kernel does not compile:" + essence(log), {}, device_.name);
+    // Its own lines are counted; where the library found something missing, that line means nothing to the reader.
+    const std::size_t own = message.find(guilty->functor + ":");
+    const std::size_t text = message.find("error:");
+    message = own < text ? message.substr(own + guilty->functor.size() - guilty->name.size()) : message.substr(text);
+    const std::string space = guilty->functor.substr(0, guilty->functor.size() - guilty->name.size());
+    for (std::size_t at = 0; (at = message.find("sylvit::kernels::" + space)) != std::string::npos;)
+      message.erase(at, std::string("sylvit::kernels::").size() + space.size());
+    return Error("the custom score " + guilty->name + " does not compile: " + message, {}, device_.name);
+  }
+
+  /// The binary of a batch's source.
+  std::vector<char> build(const std::string& source, std::span<const KernelName> batch) const {
     std::string log;
     try {
-      auto bundle = source_bundle(queue_.get_context(), source);
+      auto bundle = source_bundle(queue_.get_context(), source, batch);
       return experimental::build(
                  bundle, {queue_.get_device()},
                  experimental::properties{experimental::build_options{build_options()}, experimental::save_log{&log}})
           .ext_oneapi_get_content();
     } catch (const sycl::exception& error) {
       const std::string text = std::string(error.what()) + "\n" + log;
-      if (text.find("error:") != std::string::npos)
-        throw Error("a kernel does not compile:" + essence(text), {}, device_.name);
+      if (text.find("error:") != std::string::npos) throw rejected(text, batch);
       throw translate(std::current_exception(), "building kernels", device_.name);
     }
   }

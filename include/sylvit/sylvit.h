@@ -1,0 +1,127 @@
+/**
+ * @file
+ * The C interface: open a device, load a Vision Transformer, run it. Plain C11, and stable: functions keep their
+ * signatures, structs only grow at their end and carry their size. So other languages can use it, too.
+ *
+ *     sylvit_device* device = NULL;
+ *     sylvit_model* model = NULL;
+ *     if (sylvit_device_open("", &device) != SYLVIT_OK ||
+ *         sylvit_model_load(device, "vit.safetensors", NULL, &model) != SYLVIT_OK ||
+ *         sylvit_model_run(model, image, 1, logits, NULL) != SYLVIT_OK)
+ *       fprintf(stderr, "%s\n", sylvit_last_error());
+ *     sylvit_model_free(model);
+ *     sylvit_device_close(device);
+ *
+ * Every function that can fail returns a sylvit_status; sylvit_last_error() has the sentence that says why. No C++
+ * exception leaves these functions.
+ *
+ * Threads: a device may be used by any number of threads at once. A model may be used by one thread at a time;
+ * different models, also of one device, by different threads.
+ */
+#ifndef SYLVIT_SYLVIT_H
+#define SYLVIT_SYLVIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/** Marks what the library exports. */
+#define SYLVIT_C_API __attribute__((visibility("default")))
+
+/** What a call came to. Numbers may be added, and never change. */
+typedef enum sylvit_status {
+  SYLVIT_OK = 0,              /**< done */
+  SYLVIT_FAILED = 1,          /**< it failed; sylvit_last_error() says why */
+  SYLVIT_INVALID_ARGUMENT = 2 /**< the call was wrong, e.g. a null pointer; sylvit_last_error() says how */
+} sylvit_status;
+
+/** A device, and the kernels built for it. */
+typedef struct sylvit_device sylvit_device;
+/** A Vision Transformer with its weights, on a device. */
+typedef struct sylvit_model sylvit_model;
+
+/** The library's version, "0.1.0". */
+SYLVIT_C_API const char* sylvit_version(void);
+
+/**
+ * Why the last call of this thread that failed did so, as one sentence; empty before any failure. It stays valid until
+ * the next failing call of the same thread.
+ */
+SYLVIT_C_API const char* sylvit_last_error(void);
+
+/**
+ * Opens a device: an index, a backend ("opencl", "cuda", ...), a type ("cpu", "gpu"), both ("opencl:cpu"), or a part of
+ * its name. Empty or null: the variable SYLVIT_DEVICE, else the first usable GPU, else the first usable device.
+ * `*device` is written on success only, and wants sylvit_device_close().
+ */
+SYLVIT_C_API sylvit_status sylvit_device_open(const char* selector, sylvit_device** device);
+
+/** The device's name; valid as long as the device is open. Empty for null. */
+SYLVIT_C_API const char* sylvit_device_name(const sylvit_device* device);
+
+/** Closes a device; null is left alone. Models on it may live on: what they need of the device lives with them. */
+SYLVIT_C_API void sylvit_device_close(sylvit_device* device);
+
+/** How a model is made. Initialise it with SYLVIT_MODEL_OPTIONS_INIT and change what is to be otherwise. */
+typedef struct sylvit_model_options {
+  size_t struct_size;  /**< sizeof(sylvit_model_options) of the caller */
+  size_t batch;        /**< the most images that a call will bring; default 1 */
+  const char* dtype;   /**< "f32" (default), "bf16" or "f16" */
+  const char* model;   /**< "S/16", "vit_small_patch16_224", ...; default: what the file's tensors tell */
+  const char* score;   /**< "softmax" (default), "relu", ...: no tensor tells it */
+  const char* pooling; /**< "tok", "gap" or "map"; default: what the file's tensors tell, or the preset's */
+  float alpha;         /**< of point-wise scores; below 0: 1 */
+  int gelu_tanh;       /**< not 0: GELU in its tanh form, as in big_vision's own models */
+  int64_t heads;       /**< the number of heads; default: the preset's, or a guess (head size 64) */
+  int64_t image_size;  /**< height and width of the images; default: what the file tells */
+} sylvit_model_options;
+
+/** The defaults. */
+#define SYLVIT_MODEL_OPTIONS_INIT \
+  { sizeof(sylvit_model_options), 1, NULL, NULL, NULL, NULL, -1.0F, 0, 0, 0 }
+
+/** What a model is. Set struct_size to sizeof(sylvit_model_info) before the call. */
+typedef struct sylvit_model_info {
+  size_t struct_size;   /**< sizeof(sylvit_model_info) of the caller; no more than that is written */
+  int64_t batch;        /**< the most images that a call may bring */
+  int64_t channels;     /**< of an image */
+  int64_t image_height; /**< in pixels */
+  int64_t image_width;  /**< in pixels */
+  int64_t classes;      /**< logits of an image */
+  int64_t features;     /**< numbers that the head sees of an image */
+} sylvit_model_info;
+
+/**
+ * Loads a model's weights (safetensors under timm's names, or an .npz of big_vision). `options` may be null. `*model`
+ * is written on success only, and wants sylvit_model_free().
+ */
+SYLVIT_C_API sylvit_status sylvit_model_load(const sylvit_device* device, const char* path,
+                                             const sylvit_model_options* options, sylvit_model** model);
+
+/**
+ * A model with random weights from a seed, the same bits on every device; options->model says which (default "S/16").
+ */
+SYLVIT_C_API sylvit_status sylvit_model_random(const sylvit_device* device, uint64_t seed,
+                                               const sylvit_model_options* options, sylvit_model** model);
+
+/** Fills in what the model is. */
+SYLVIT_C_API sylvit_status sylvit_model_get_info(const sylvit_model* model, sylvit_model_info* info);
+
+/**
+ * Runs the model over `batch` images and waits. All pointers are the host's: `images` [batch, channels, height, width],
+ * `logits` [batch, classes], `features` [batch, features]; either of the last two may be null.
+ */
+SYLVIT_C_API sylvit_status sylvit_model_run(sylvit_model* model, const float* images, size_t batch, float* logits,
+                                            float* features);
+
+/** Frees a model; null is left alone. */
+SYLVIT_C_API void sylvit_model_free(sylvit_model* model);
+
+#if defined(__cplusplus)
+}
+#endif
+
+#endif

@@ -1,0 +1,269 @@
+// sylvit/sylvit.h over the C++ interface: checks what C can get wrong, and turns every exception into a status.
+#include <sylvit/sylvit.h>
+#include <sylvit/sylvit.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <vector>
+
+struct sylvit_device {
+  sylvit::Device device;
+};
+
+namespace sylvit::c {
+
+namespace {
+
+std::string& last_error() {
+  thread_local std::string sentence;
+  return sentence;
+}
+
+/// The call itself was wrong.
+class InvalidArgument : public Error {
+ public:
+  using Error::Error;
+};
+
+template <class Call>
+sylvit_status guarded(const Call& call) noexcept {
+  // Keeping the sentence may fail, too, when there is no memory left; then the old one stays.
+  const auto failed = [](sylvit_status status, const char* sentence) {
+    try {
+      last_error() = sentence;
+    } catch (...) {  // NOLINT(bugprone-empty-catch)
+    }
+    return status;
+  };
+  try {
+    call();
+    return SYLVIT_OK;
+  } catch (const InvalidArgument& error) {
+    return failed(SYLVIT_INVALID_ARGUMENT, error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(SYLVIT_FAILED, "the host is out of memory");
+  } catch (const std::exception& error) {
+    return failed(SYLVIT_FAILED, error.what());
+  } catch (...) {
+    return failed(SYLVIT_FAILED, "it failed for an unknown reason");
+  }
+}
+
+void require(const void* pointer, const char* name) {
+  if (pointer == nullptr) throw InvalidArgument(std::string(name) + " is null");
+}
+
+/// The caller's options; what a caller compiled with an older header does not have is as by default.
+sylvit_model_options completed(const sylvit_model_options* given) {
+  sylvit_model_options options = SYLVIT_MODEL_OPTIONS_INIT;
+  if (given == nullptr) return options;
+  if (given->struct_size < sizeof(size_t) || given->struct_size > 4096)
+    throw InvalidArgument("struct_size of the options is " + std::to_string(given->struct_size),
+                          "initialise them with SYLVIT_MODEL_OPTIONS_INIT");
+  std::memcpy(&options, given, std::min(given->struct_size, sizeof(options)));
+  return options;
+}
+
+std::string text(const char* given) { return given == nullptr ? "" : given; }
+
+Pooling pooling_of(const std::string& name) {
+  if (name == "tok") return Pooling::token;
+  if (name == "gap") return Pooling::average;
+  if (name == "map") return Pooling::map;
+  throw InvalidArgument("there is no pooling \"" + name + "\"", "use tok, gap or map");
+}
+
+/// What the options say, over what a file tells, if there is one.
+VitConfig config_of(const sylvit_model_options& options, const std::optional<VitWeights>& weights) {
+  VitConfig config = weights ? weights->guess() : vit_preset("S/16");
+  const VitConfig guess = config;
+  if (options.model != nullptr) {
+    config = vit_preset(options.model);
+    if (weights) {
+      config.classes = guess.classes;
+      config.pooling = guess.pooling;
+      config.image_height = guess.grid_height() * config.patch;
+      config.image_width = guess.grid_width() * config.patch;
+      config.qk_norm = guess.qk_norm;
+      config.gate = guess.gate;
+      config.head_scale = guess.head_scale;
+      config.head_alpha = guess.head_alpha;
+      config.positions = guess.positions;
+      config.class_token = guess.class_token;
+      config.norm_after_pooling = guess.norm_after_pooling;
+    }
+  }
+  if (options.score != nullptr) config.score = parse_score(options.score);
+  if (options.pooling != nullptr) {
+    config.pooling = pooling_of(options.pooling);
+    config.norm_after_pooling = false;
+  }
+  if (options.alpha >= 0) config.alpha = options.alpha;
+  config.gelu_tanh = options.gelu_tanh != 0;
+  if (options.heads != 0) config.heads = options.heads;
+  if (options.image_size != 0) config.image_height = config.image_width = options.image_size;
+  return weights ? weights->adapt(config) : config;
+}
+
+}  // namespace
+
+}  // namespace sylvit::c
+
+/// Images go in and logits come out through memory of the device that is there from the beginning.
+struct sylvit_model {
+  sylvit::Device device;
+  sylvit::VitConfig config;
+  sylvit::VitOptions options;
+  sylvit::VitParameters parameters;
+  sylvit::Vit vit;
+  sylvit::Memory images, logits;
+
+  sylvit_model(const sylvit::Device& on, const sylvit::VitConfig& model, const sylvit::VitOptions& wanted)
+      : device(on),
+        config(model),
+        options(wanted),
+        parameters(on, model, wanted.dtype),
+        vit(on, model, wanted),
+        images(on, bytes(wanted.batch * image_values()), "the images"),
+        logits(on, bytes(wanted.batch * model.classes), "the logits") {}
+
+  std::int64_t image_values() const { return config.channels * config.image_height * config.image_width; }
+  static std::size_t bytes(std::int64_t floats) { return static_cast<std::size_t>(floats) * sizeof(float); }
+
+  void run(const float* from, std::int64_t batch, float* to_logits, float* to_features) try {
+    sycl::queue& queue = device.queue();
+    const sycl::event copied = queue.memcpy(images.data(), from, bytes(batch * image_values()));
+    const sylvit::TensorView image_view(images.data(), sylvit::DType::f32,
+                                        {batch, config.channels, config.image_height, config.image_width});
+    const sylvit::TensorView logit_view(logits.data(), sylvit::DType::f32, {batch, config.classes});
+    const sycl::event done = vit.forward(parameters, image_view, logit_view, {&copied, 1});
+    if (to_logits != nullptr) queue.memcpy(to_logits, logits.data(), bytes(batch * config.classes), done);
+    const sylvit::TensorView features = vit.features();
+    const auto count = static_cast<std::size_t>(features.shape().elements());
+    std::vector<std::byte> stored(to_features == nullptr ? 0 : features.span_bytes());
+    if (to_features != nullptr) queue.memcpy(stored.data(), features.data(), stored.size(), done);
+    device.wait();
+    if (to_features != nullptr) widen(features.dtype(), stored, {to_features, count});
+  } catch (...) {
+    // Copies from and to the caller's memory may be under way.
+    device.queue().wait();
+    throw;
+  }
+
+ private:
+  template <class T>
+  static void widen_as(const std::vector<std::byte>& stored, std::span<float> to) {
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      T value;
+      std::memcpy(&value, stored.data() + i * sizeof(T), sizeof(T));
+      to[i] = static_cast<float>(value);
+    }
+  }
+
+  static void widen(sylvit::DType dtype, const std::vector<std::byte>& stored, std::span<float> to) {
+    if (dtype == sylvit::DType::bf16)
+      widen_as<sylvit::bf16>(stored, to);
+    else if (dtype == sylvit::DType::f16)
+      widen_as<sylvit::f16>(stored, to);
+    else
+      widen_as<float>(stored, to);
+  }
+};
+
+namespace sylvit::c {
+
+namespace {
+
+sylvit_model* make_model(const sylvit_device& on, const sylvit_model_options* given,
+                         const std::optional<VitWeights>& weights, std::uint64_t seed) {
+  const sylvit_model_options options = completed(given);
+  constexpr std::size_t most = std::size_t{1} << 20;
+  if (options.batch > most)
+    throw InvalidArgument("a batch of " + std::to_string(options.batch) + " images is more than " +
+                          std::to_string(most));
+  const VitOptions wanted{.dtype = options.dtype == nullptr ? DType::f32 : parse_dtype(options.dtype),
+                          .batch = std::max<std::int64_t>(1, static_cast<std::int64_t>(options.batch)),
+                          .constant = true};
+  const VitConfig config = config_of(options, weights);
+  config.check();
+  auto model = std::make_unique<sylvit_model>(on.device, config, wanted);
+  if (!weights)
+    model->parameters.initialise(seed);
+  else if (weights->load(model->parameters))
+    on.device.warn("the positions of " + weights->name() + " were interpolated to " +
+                   std::to_string(config.grid_height()) + " x " + std::to_string(config.grid_width()) + " patches");
+  return model.release();
+}
+
+}  // namespace
+
+}  // namespace sylvit::c
+
+using sylvit::c::guarded;
+using sylvit::c::require;
+
+const char* sylvit_version() { return sylvit::version; }
+const char* sylvit_last_error() { return sylvit::c::last_error().c_str(); }
+
+sylvit_status sylvit_device_open(const char* selector, sylvit_device** device) {
+  return guarded([&] {
+    require(device, "device");
+    *device = std::make_unique<sylvit_device>(sylvit_device{sylvit::Device::open(sylvit::c::text(selector))}).release();
+  });
+}
+
+const char* sylvit_device_name(const sylvit_device* device) {
+  return device == nullptr ? "" : device->device.name().c_str();
+}
+
+void sylvit_device_close(sylvit_device* device) { const std::unique_ptr<sylvit_device> owner(device); }
+
+sylvit_status sylvit_model_load(const sylvit_device* device, const char* path, const sylvit_model_options* options,
+                                sylvit_model** model) {
+  return guarded([&] {
+    require(device, "device");
+    require(path, "path");
+    require(model, "model");
+    *model = sylvit::c::make_model(*device, options, sylvit::VitWeights(path), 0);
+  });
+}
+
+sylvit_status sylvit_model_random(const sylvit_device* device, uint64_t seed, const sylvit_model_options* options,
+                                  sylvit_model** model) {
+  return guarded([&] {
+    require(device, "device");
+    require(model, "model");
+    *model = sylvit::c::make_model(*device, options, std::nullopt, seed);
+  });
+}
+
+sylvit_status sylvit_model_get_info(const sylvit_model* model, sylvit_model_info* info) {
+  return guarded([&] {
+    require(model, "model");
+    require(info, "info");
+    if (info->struct_size < sizeof(size_t) || info->struct_size > 4096)
+      throw sylvit::c::InvalidArgument("struct_size of the info is " + std::to_string(info->struct_size),
+                                       "set it to sizeof(sylvit_model_info)");
+    const sylvit::VitConfig& config = model->config;
+    const sylvit_model_info full{info->struct_size,  model->options.batch, config.channels, config.image_height,
+                                 config.image_width, config.classes,       config.width};
+    std::memcpy(info, &full, std::min(full.struct_size, sizeof(full)));
+  });
+}
+
+sylvit_status sylvit_model_run(sylvit_model* model, const float* images, size_t batch, float* logits, float* features) {
+  return guarded([&] {
+    require(model, "model");
+    require(images, "images");
+    if (batch < 1 || batch > static_cast<std::size_t>(model->options.batch))
+      throw sylvit::c::InvalidArgument("a batch of " + std::to_string(batch) +
+                                       " images was given to a model made for 1 to " +
+                                       std::to_string(model->options.batch));
+    model->run(images, static_cast<std::int64_t>(batch), logits, features);
+  });
+}
+
+void sylvit_model_free(sylvit_model* model) { const std::unique_ptr<sylvit_model> owner(model); }
