@@ -13,7 +13,8 @@ namespace sylvit::cli::compare {
 
 namespace {
 
-/// A table, row by row. On a phone its rows are cards ("cards"), or its letters small ("dense").
+/// A table, row by row. On a phone its rows are cards ("cards"), or its letters small ("dense"). A column without any
+/// text is left out.
 class Table {
  public:
   struct Column {
@@ -24,35 +25,48 @@ class Table {
   Table(std::string style, std::vector<Column> columns) : style_(std::move(style)), columns_(std::move(columns)) {}
 
   /// Text of the cells; what is behind a line break stands smaller below. The first is the card's heading.
-  void add(const std::vector<std::string>& cells, bool failed = false) {
-    body_ += failed ? "<tr class=\"failed\">" : "<tr>";
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      const std::size_t line = cells[i].find('\n');
-      std::string text = escaped(cells[i].substr(0, line));
-      if (line != std::string::npos) text += "<small>" + escaped(cells[i].substr(line + 1)) + "</small>";
-      const std::string style = std::string(i == 0               ? "head"
-                                            : columns_[i].number ? "number"
-                                                                 : "") +
-                                (cells[i].empty() ? " empty" : "");
-      body_ += fmt::format("<td class=\"{}\" data-label=\"{}\"><span>{}</span></td>", style,
-                           escaped(columns_[i].heading), text);
-    }
-    body_ += "</tr>\n";
-  }
-  bool empty() const { return body_.empty(); }
+  void add(std::vector<std::string> cells, bool failed = false) { rows_.push_back({std::move(cells), failed}); }
+  bool empty() const { return rows_.empty(); }
 
   std::string html() const {
-    std::string head;
-    for (const Column& column : columns_)
-      head += fmt::format("<th{}>{}</th>", column.number ? " class=\"number\"" : "", escaped(column.heading));
-    return fmt::format("<table class=\"{}\"><thead><tr>{}</tr></thead><tbody>\n{}</tbody></table>\n", style_, head,
-                       body_);
+    std::string text = fmt::format("<table class=\"{}\"><thead><tr>", style_);
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (used(c))
+        text +=
+            fmt::format("<th{}>{}</th>", columns_[c].number ? " class=\"number\"" : "", escaped(columns_[c].heading));
+    text += "</tr></thead><tbody>\n";
+    for (const Row& row : rows_) {
+      text += row.failed ? "<tr class=\"failed\">" : "<tr>";
+      for (std::size_t c = 0; c < columns_.size(); ++c)
+        if (used(c)) text += cell(c, row.cells[c]);
+      text += "</tr>\n";
+    }
+    return text + "</tbody></table>\n";
   }
 
  private:
+  struct Row {
+    std::vector<std::string> cells;
+    bool failed;
+  };
+
+  bool used(std::size_t column) const {
+    return std::ranges::any_of(rows_, [&](const Row& row) { return !row.cells[column].empty(); });
+  }
+
+  std::string cell(std::size_t column, const std::string& content) const {
+    const std::size_t line = content.find('\n');
+    std::string text = escaped(content.substr(0, line));
+    if (line != std::string::npos) text += "<small>" + escaped(content.substr(line + 1)) + "</small>";
+    std::string style = column == 0 ? "head" : columns_[column].number ? "number" : "";
+    if (content.empty()) style += " empty";
+    return fmt::format("<td class=\"{}\" data-label=\"{}\"><span>{}</span></td>", style,
+                       escaped(columns_[column].heading), text);
+  }
+
   std::string style_;
   std::vector<Column> columns_;
-  std::string body_;
+  std::vector<Row> rows_;
 };
 
 std::string details(const std::string& heading, const std::string& remark, const std::string& content) {
@@ -76,11 +90,21 @@ void for_each_result(const Report& report, const Visit& visit) {
     for (const Result& result : report.runs[r].results) visit(r, report.runs[r], result);
 }
 
+/// "S/16 relu/L, bf16"
+std::string short_text(const Run& run, const Result& result) {
+  return fmt::format("{}, {}", model_of(run, result).label, result.dtype);
+}
+
+/// The device, where there is more than one.
+std::string device_if_several(const Report& report, std::size_t r, const Result& result) {
+  const bool several = report.runs.size() > 1 || report.runs[r].devices.size() > 1;
+  return several ? device_text(report, r, device_of(report.runs[r], result)) : "";
+}
+
 /// "S/16 relu/L, bf16, AMD EPYC (opencl, rtc)"
 std::string result_text(const Report& report, std::size_t r, const Result& result) {
-  const Run& run = report.runs[r];
-  return fmt::format("{}, {}, {}", model_of(run, result).label, result.dtype,
-                     device_text(report, r, device_of(run, result)));
+  const std::string device = device_if_several(report, r, result);
+  return short_text(report.runs[r], result) + (device.empty() ? "" : ", " + device);
 }
 
 std::vector<Table::Column> error_columns(const std::string& first) {
@@ -111,7 +135,6 @@ const NamedErrors* worst_of(const std::vector<NamedErrors>& all) {
 
 std::string summary_table(const Report& report) {
   Table table("cards", {{"Model"},
-                        {"Type"},
                         {"Device"},
                         {"Images/s", true},
                         {"GFLOP/s", true},
@@ -134,10 +157,10 @@ std::string summary_table(const Report& report) {
     if (result.accuracy && !result.accuracy->first_outside.empty())
       outside = layer_text(result.accuracy->first_outside) + ", " + error_text(result.accuracy->first_outside_error);
     if (!result.error.empty()) outside = "failed in " + result.failed_in;
-    table.add({model_of(run, result).label, result.dtype, device_text(report, r, device_of(run, result)),
-               spread(forward), forward ? number_text(forward->gflops) : "-",
-               forward ? share_text(forward->compute_share) : "-", forward ? share_text(forward->bandwidth_share) : "-",
-               spread(backward), forward ? bytes_text(forward->peak_bytes) : "-",
+    table.add({short_text(run, result), device_text(report, r, device_of(run, result)), spread(forward),
+               forward ? number_text(forward->gflops) : "-", forward ? share_text(forward->compute_share) : "-",
+               forward ? share_text(forward->bandwidth_share) : "-", spread(backward),
+               forward ? bytes_text(forward->peak_bytes) : "-",
                result.accuracy ? error_text(result.accuracy->logits.l2) : "-",
                result.accuracy ? share_text(result.accuracy->top1_agreement) : "-", outside},
               !result.error.empty());
@@ -146,19 +169,37 @@ std::string summary_table(const Report& report) {
 }
 
 std::string score_table(const Report& report) {
-  Table table("cards", {{"Beside softmax"}, {"Type"}, {"Device"}, {"Pass"}, {"Batch", true}, {"Times as fast", true}});
-  for (const ScoreRatio& ratio : score_ratios(report)) {
-    const Run& run = report.runs[ratio.run];
-    table.add({model_of(run, *ratio.other).label, ratio.other->dtype,
-               device_text(report, ratio.run, device_of(run, *ratio.other)), ratio.pass, std::to_string(ratio.batch),
-               fmt::format("{:.2f}", ratio.speedup)});
+  // A column for each pass and batch size, a row for each model, type and device.
+  const std::vector<ScoreRatio> ratios = score_ratios(report);
+  if (ratios.empty()) return "";
+  std::vector<std::pair<std::string, std::int64_t>> passes;
+  for (const ScoreRatio& ratio : ratios)
+    if (std::ranges::find(passes, std::pair(ratio.pass, ratio.batch)) == passes.end())
+      passes.emplace_back(ratio.pass, ratio.batch);
+  std::ranges::sort(passes, std::ranges::greater{}, &std::pair<std::string, std::int64_t>::first);
+  std::vector<Table::Column> columns{{"Times as fast as softmax"}, {"Device"}};
+  for (const auto& [pass, batch] : passes)
+    columns.push_back({fmt::format("{}, batch {}", pass == "forward" ? "inference" : "training", batch), true});
+  Table table("cards", std::move(columns));
+  std::vector<const Result*> seen;
+  for (const ScoreRatio& row : ratios) {
+    if (std::ranges::find(seen, row.other) != seen.end()) continue;
+    seen.push_back(row.other);
+    std::vector<std::string> cells{short_text(report.runs[row.run], *row.other),
+                                   device_if_several(report, row.run, *row.other)};
+    for (const auto& [pass, batch] : passes) {
+      const auto found = std::ranges::find_if(ratios, [&](const ScoreRatio& ratio) {
+        return ratio.other == row.other && ratio.pass == pass && ratio.batch == batch;
+      });
+      cells.push_back(found == ratios.end() ? "-" : fmt::format("{:.2f}", found->speedup));
+    }
+    table.add(std::move(cells));
   }
-  return table.empty() ? "" : table.html();
+  return table.html();
 }
 
 std::string accuracy_table(const Report& report) {
   Table table("cards", {{"Logits against fp64"},
-                        {"Type"},
                         {"Device"},
                         {"L2", true},
                         {"Largest", true},
@@ -172,11 +213,10 @@ std::string accuracy_table(const Report& report) {
     if (!result.accuracy) return;
     const Accuracy& accuracy = *result.accuracy;
     const NamedErrors* worst = worst_of(accuracy.layers);
-    table.add({model_of(run, result).label, result.dtype, device_text(report, r, device_of(run, result)),
-               error_text(accuracy.logits.l2), error_text(accuracy.logits.max),
-               error_text(accuracy.logits.cosine_distance), error_text(accuracy.logits.p99),
-               share_text(accuracy.top1_agreement), fmt::format("{:.6f}", accuracy.loss),
-               fmt::format("{:.6f}", accuracy.reference_loss),
+    table.add({short_text(run, result), device_if_several(report, r, result), error_text(accuracy.logits.l2),
+               error_text(accuracy.logits.max), error_text(accuracy.logits.cosine_distance),
+               error_text(accuracy.logits.p99), share_text(accuracy.top1_agreement),
+               fmt::format("{:.6f}", accuracy.loss), fmt::format("{:.6f}", accuracy.reference_loss),
                worst == nullptr ? "-" : layer_text(worst->name) + ", " + error_text(worst->errors.l2)});
   });
   return table.empty() ? "" : table.html();
@@ -196,11 +236,12 @@ std::string pair_table(const Report& report) {
     const Result& a = run_a.results[static_cast<std::size_t>(pair.result_a)];
     const Result& b = run_b.results[static_cast<std::size_t>(pair.result_b)];
     const NamedErrors* worst = worst_of(pair.layers);
-    const auto side = [&](std::int64_t r, const Run& run, const Result& result) {
-      return result.dtype + ", " + device_text(report, static_cast<std::size_t>(r), device_of(run, result));
+    const auto side = [&](std::int64_t r, const Result& result) {
+      const std::string device = device_if_several(report, static_cast<std::size_t>(r), result);
+      return result.dtype + (device.empty() ? "" : ", " + device);
     };
-    table.add({model_of(run_a, a).label, side(pair.run_a, run_a, a), side(pair.run_b, run_b, b),
-               error_text(pair.logits.l2), error_text(pair.logits.max), share_text(pair.top1_agreement),
+    table.add({model_of(run_a, a).label, side(pair.run_a, a), side(pair.run_b, b), error_text(pair.logits.l2),
+               error_text(pair.logits.max), share_text(pair.top1_agreement),
                worst == nullptr ? "" : layer_text(worst->name) + ", " + error_text(worst->errors.l2)});
   }
   return table.empty() ? "" : table.html();
@@ -208,7 +249,6 @@ std::string pair_table(const Report& report) {
 
 std::string gradient_table(const Report& report) {
   Table table("cards", {{"Gradients against fp64"},
-                        {"Type"},
                         {"Device"},
                         {"Of"},
                         {"Loss", true},
@@ -218,10 +258,9 @@ std::string gradient_table(const Report& report) {
   for_each_result(report, [&](std::size_t r, const Run& run, const Result& result) {
     if (!result.gradients) return;
     const NamedErrors* worst = worst_of(result.gradients->parameters);
-    table.add({model_of(run, result).label, result.dtype, device_text(report, r, device_of(run, result)),
-               result.gradients->model, fmt::format("{:.6f}", result.gradients->loss),
-               fmt::format("{:.6f}", result.gradients->reference_loss), worst == nullptr ? "-" : worst->name,
-               worst == nullptr ? "-" : error_text(worst->errors.l2)});
+    table.add({short_text(run, result), device_if_several(report, r, result), result.gradients->model,
+               fmt::format("{:.6f}", result.gradients->loss), fmt::format("{:.6f}", result.gradients->reference_loss),
+               worst == nullptr ? "-" : worst->name, worst == nullptr ? "-" : error_text(worst->errors.l2)});
   });
   return table.empty() ? "" : table.html();
 }
@@ -299,7 +338,6 @@ std::string model_details(const Report& report) {
 
 std::string speed_details(const Report& report) {
   Table table("cards", {{"Model"},
-                        {"Type"},
                         {"Device"},
                         {"Pass"},
                         {"Batch", true},
@@ -311,10 +349,10 @@ std::string speed_details(const Report& report) {
                         {"Memory", true}});
   for_each_result(report, [&](std::size_t r, const Run& run, const Result& result) {
     for (const Speed& speed : result.speeds)
-      table.add({model_of(run, result).label, result.dtype, device_text(report, r, device_of(run, result)), speed.pass,
-                 std::to_string(speed.batch), number_text(speed.ms.median),
-                 number_text(speed.ms.p25) + " to " + number_text(speed.ms.p75), number_text(speed.ms.best),
-                 std::to_string(speed.ms.count), number_text(speed.images_per_s), bytes_text(speed.peak_bytes)});
+      table.add({short_text(run, result), device_if_several(report, r, result), speed.pass, std::to_string(speed.batch),
+                 number_text(speed.ms.median), number_text(speed.ms.p25) + " to " + number_text(speed.ms.p75),
+                 number_text(speed.ms.best), std::to_string(speed.ms.count), number_text(speed.images_per_s),
+                 bytes_text(speed.peak_bytes)});
   });
   return table.empty() ? "" : details("All times", "every pass and batch size", table.html());
 }

@@ -25,6 +25,9 @@ p{margin:6px 0}
 .note.warn{border-color:var(--warn);background:var(--warn-page)}
 table{border-collapse:collapse;width:100%;background:var(--card);border:1px solid var(--line);font-size:.875rem;margin:8px 0}
 th,td{padding:6px 10px;text-align:left;vertical-align:top;border-top:1px solid var(--line)}
+th{overflow-wrap:normal}
+td{min-width:4.5em}
+td.number{min-width:0}
 thead th{border-top:0;color:var(--soft);font-weight:600;font-size:.8rem;vertical-align:bottom}
 td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}
 td.number{white-space:nowrap}
@@ -33,7 +36,7 @@ tr.failed td{background:var(--bad-page)}
 .grid2{display:grid;gap:16px;grid-template-columns:repeat(auto-fit,minmax(min(100%,330px),1fr));align-items:start}
 .card{background:var(--card);border:1px solid var(--line);border-radius:8px;margin:0;padding:12px 14px;min-width:0}
 .card p{color:var(--soft);font-size:.82rem;margin:2px 0 8px}
-svg.plot{display:block;width:100%;height:auto}
+svg.plot{display:block;width:100%;max-width:440px;height:auto;margin:0 auto}
 svg.plot text{font-size:10px;fill:var(--soft)}
 svg.plot .grid{stroke:var(--grid);stroke-width:1}
 svg.plot path{fill:none;stroke:currentColor;stroke-width:1.8;stroke-linejoin:round}
@@ -73,7 +76,8 @@ table.cards td.head{font-weight:600;text-align:left}
 table.cards td.head::before{content:none}
 table.cards td.empty{display:none}
 table.dense{font-size:.7rem;line-height:1.35}
-table.dense th,table.dense td{padding:4px 3px;font-size:inherit}
+table.dense th,table.dense td{padding:4px 3px;font-size:inherit;min-width:0}
+table.cards td{min-width:0}
 dl{grid-template-columns:1fr}dd{margin-bottom:6px}
 }
 @media print{
