@@ -13,8 +13,11 @@ namespace sylvit::cli {
 class Bandwidth {
  public:
   explicit Bandwidth(const Device& device) : device_(device), tensors_(device, "the bandwidth's measurement") {
-    constexpr std::size_t most = std::size_t{256} << 20;
-    const std::size_t bytes = std::min(most, device.info().memory_bytes / 64);
+    // A machine with few cores has small caches, and does not need a second for each measurement.
+    constexpr std::size_t megabyte = std::size_t{1} << 20;
+    const auto units = static_cast<std::size_t>(std::max(1, device.info().compute_units));
+    const std::size_t wanted = device.info().type == "cpu" ? std::clamp<std::size_t>(4 * units, 64, 256) : 256;
+    const std::size_t bytes = std::min(wanted * megabyte, device.info().memory_bytes / 16);
     const auto rows = static_cast<std::int64_t>(std::max<std::size_t>(1, bytes / (columns * sizeof(float))));
     x_ = tensors_.empty(DType::f32, {rows, columns});
     y_ = tensors_.empty(DType::f32, {rows, columns});

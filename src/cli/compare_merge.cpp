@@ -76,15 +76,25 @@ std::string text_of(const Run& run, const Result& result) {
   return fmt::format("{}, {}, {}", device_of(run, result).name, model_of(run, result).label, result.dtype);
 }
 
-/// The same device, model and type: by names, since positions may differ.
-const Result* counterpart(const Report& report, const Run& run, const Result& result) {
+/// All results of the same device, toolchain, model and type; by names, since positions may differ.
+std::vector<const Result*> counterparts(const Report& report, const Run& run, const Result& result) {
+  std::vector<const Result*> found;
   for (const Run& other : report.runs)
     for (const Result& candidate : other.results)
       if (device_of(other, candidate).name == device_of(run, result).name && other.toolchain == run.toolchain &&
           device_of(other, candidate).backend == device_of(run, result).backend &&
           model_of(other, candidate).label == model_of(run, result).label && candidate.dtype == result.dtype)
-        return &candidate;
-  return nullptr;
+        found.push_back(&candidate);
+  return found;
+}
+
+/// Of several, the one at the place that this one has among those of its own report; null if there is none.
+const Result* counterpart(const Report& report, const Report& own, const Run& run, const Result& result) {
+  const std::vector<const Result*> found = counterparts(report, run, result);
+  if (found.empty()) return nullptr;
+  const std::vector<const Result*> siblings = counterparts(own, run, result);
+  const auto place = static_cast<std::size_t>(std::ranges::find(siblings, &result) - siblings.begin());
+  return found[std::min(place, found.size() - 1)];
 }
 
 void compare_results(const Run& run, const Result& before, const Result& now, const Limits& limits,
@@ -136,7 +146,7 @@ std::vector<std::string> regressions(const Report& report, const NamedReport& ba
   std::vector<std::string> missing;
   for (const Run& run : baseline.report.runs)
     for (const Result& before : run.results) {
-      if (const Result* now = counterpart(report, run, before)) {
+      if (const Result* now = counterpart(report, baseline.report, run, before)) {
         ++compared;
         compare_results(run, before, *now, limits, found);
       } else {

@@ -68,16 +68,19 @@ dt{color:var(--soft)}dd{margin:0;min-width:0}
 body{font-size:15px}
 table.cards,table.cards tbody,table.cards tr,table.cards td{display:block}
 table.cards{border:0;background:none}
-table.cards thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+table.cards thead,table.dense thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 table.cards tr{background:var(--card);border:1px solid var(--line);border-radius:8px;margin:0 0 10px;padding:6px 12px}
 table.cards td{border:0;padding:3px 0;display:flex;justify-content:space-between;gap:14px;text-align:right;white-space:normal}
 table.cards td::before{content:attr(data-label);color:var(--soft);text-align:left;flex:none;max-width:45%}
 table.cards td.head{font-weight:600;text-align:left}
 table.cards td.head::before{content:none}
 table.cards td.empty{display:none}
-table.dense{font-size:.7rem;line-height:1.35}
-table.dense th,table.dense td{padding:4px 3px;font-size:inherit;min-width:0}
 table.cards td{min-width:0}
+table.dense,table.dense tbody{display:block}
+table.dense tr{display:grid;grid-template-columns:repeat(4,1fr);gap:0 6px;border-top:1px solid var(--line);padding:5px 8px}
+table.dense td{display:block;border:0;padding:0 0 2px;text-align:left;min-width:0;white-space:normal;font-size:.78rem}
+table.dense td.head{grid-column:1/-1;font-size:.85rem}
+table.dense td:not(.head)::before{content:attr(data-label);display:block;color:var(--soft);font-size:.68rem}
 dl{grid-template-columns:1fr}dd{margin-bottom:6px}
 }
 @media print{

@@ -142,9 +142,9 @@ def check_pages(root, pages):
     address = f"http://127.0.0.1:{server.server_port}/"
 
     dom = chromium("--dump-dom", address + "all.html")
-    if "RESULT{" not in dom:
+    if "<pre>RESULT" not in dom:
         sys.exit("Chromium did not run the check: " + dom[-500:])
-    text = dom.split("RESULT", 1)[1].split("END</pre>")[0]
+    text = dom.split("<pre>RESULT", 1)[1].split("END</pre>")[0]
     for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
         text = text.replace(entity, character)
     result = json.loads(text)

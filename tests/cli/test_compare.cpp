@@ -242,7 +242,7 @@ TEST_SUITE("cli/compare") {
     check_refused(small + "--dtypes f64", out, {"f64"});
     check_refused(small + "--scores reluu", out, {"reluu", "relu"});
     check_refused(small + "--models S/61", out, {"S/61", "known models"});
-    check_refused(small + "--batch 0", out, {"--batch is 0"});
+    check_refused(" --batch 0", out, {"--batch is 0"});
     check_refused(small + "--sweep 4,-1", out, {"--sweep", "-1"});
     check_refused(small + "--judged 0", out, {"--judged"});
     check_refused(small + "--tolerance f32", out, {"--tolerance f32", "f32=1e-4"});

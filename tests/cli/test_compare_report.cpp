@@ -287,6 +287,10 @@ TEST_SUITE("cli/compare_report") {
     const auto gone = found([](Report& r) { r.runs[0].results.pop_back(); });
     REQUIRE(gone.size() == 1);
     CHECK(has(gone[0], "was not computed"));
+    // Two runs on devices of one name: each has its own counterpart.
+    NamedReport both{"both.json", merged({{"a", sample()}, {"b", sample()}})};
+    both.report.runs[1].results[0].speeds[1].ms.median = 100;
+    CHECK(regressions(both.report, both, {1.1, 1e-3}).empty());
     check_error([&] { (void)found([](Report& r) { r.runs[0].devices[0].name = "another"; }); },
                 {"base.json", "no result"});
   }
