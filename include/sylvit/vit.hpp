@@ -132,7 +132,10 @@ SYLVIT_API std::size_t activation_bytes(const Device& device, const VitConfig& c
 struct VitStep {
   std::string name;   ///< e.g. "blocks.3.mlp.fc1"
   double flops;       ///< of products and attention; 0 for the rest
+  double bytes;       ///< of its operands and results, each counted once: the least that has to move
   sycl::event event;  ///< that ends it
+  /// What it wrote, the first of several: there once the event is, until a later step uses the memory again.
+  TensorView output;
 };
 
 /// A Vision Transformer on a device: the memory and the kernels of its passes.
@@ -169,7 +172,8 @@ class SYLVIT_API Vit {
   sycl::event backward(const VitParameters& parameters, const TensorView& images, const TensorView& logits_gradient,
                        const VitBuffer& gradients, std::span<const sycl::event> after = {});
 
-  /// Called with each step as it is submitted; empty: nobody.
+  /// Called with each step as it is submitted, before the next one is, so that an observer that waits for the event sees
+  /// the step's output; empty: nobody.
   void observe(std::function<void(const VitStep&)> observer);
 
  private:

@@ -7,13 +7,13 @@
 #include <cstdio>
 #include <fmt/core.h>
 #include <iostream>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/ceiling.hpp"
 #include "cli/commands.hpp"
 #include "cli/estimated.hpp"
 #include "cli/vit_options.hpp"
+#include "cli/vit_profile.hpp"
 #include "nn/loss.hpp"
 #include "nn/optimizer.hpp"
 
@@ -92,47 +92,15 @@ class Training {
   std::optional<nn::StepState> state_;
 };
 
-/// Time and work of a kind of layer, over all blocks.
-struct Layer {
-  double ms = 0;
-  double flops = 0;
-  int count = 0;
-};
-
-/// "blocks.7.mlp.fc1" → "blocks.*.mlp.fc1"
-std::string kind_of(const std::string& name) {
-  if (!name.starts_with("blocks.")) return name;
-  const std::size_t end = name.find('.', 7);
-  return end == std::string::npos ? name : "blocks.*" + name.substr(end);
-}
-
 void print_profile(const std::vector<VitStep>& steps, double ceiling) {
-  std::vector<std::string> order;
-  std::map<std::string, Layer> layers;
+  const std::vector<LayerTotals> layers = layer_totals(steps);
   double all = 0;
-  double end_before = 0;
-  for (const VitStep& step : steps) {
-    // From the end of the step before to its own end: an event is that of a step's last kernel.
-    const auto end =
-        static_cast<double>(step.event.get_profiling_info<sycl::info::event_profiling::command_end>()) / 1e6;
-    const auto start =
-        static_cast<double>(step.event.get_profiling_info<sycl::info::event_profiling::command_start>()) / 1e6;
-    const double ms = end - (end_before > 0 ? end_before : start);
-    end_before = end;
-    const std::string kind = kind_of(step.name);
-    if (!layers.contains(kind)) order.push_back(kind);
-    Layer& layer = layers[kind];
-    layer.ms += ms;
-    layer.flops += step.flops;
-    ++layer.count;
-    all += ms;
-  }
+  for (const LayerTotals& layer : layers) all += layer.ms;
   fmt::print("\n  {:<36} {:>6} {:>10} {:>8} {:>10} {:>9} {:>9}\n", "layer", "times", "ms", "of all", "GFLOP", "GFLOP/s",
              "ceiling");
-  for (const std::string& kind : order) {
-    const Layer& layer = layers[kind];
+  for (const LayerTotals& layer : layers) {
     const double gflops = layer.flops / layer.ms / 1e6;
-    fmt::print("  {:<36} {:>6} {:>10.3f} {:>7.1f}% {:>10.3f} {:>9.1f} {:>8.0f}%\n", kind, layer.count, layer.ms,
+    fmt::print("  {:<36} {:>6} {:>10.3f} {:>7.1f}% {:>10.3f} {:>9.1f} {:>8.0f}%\n", layer.kind, layer.count, layer.ms,
                100 * layer.ms / all, layer.flops / 1e9, gflops, 100 * gflops / ceiling);
   }
 }

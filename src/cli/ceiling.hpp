@@ -11,15 +11,16 @@
 
 namespace sylvit::cli {
 
-/// An f32 product of 1024 x 1024 matrices, by whichever provider is the fastest.
+/// A product of 1024 x 1024 matrices of one type, by whichever provider is the fastest.
 class Ceiling {
  public:
   static constexpr std::int64_t size = 1024;
 
-  explicit Ceiling(const Device& device) : device_(device), tensors_(device, "the benchmark") {
-    const Gemm product{.a = tensors_.random(DType::f32, {size, size}),
-                       .b = tensors_.random(DType::f32, {size, size}),
-                       .c = tensors_.empty(DType::f32, {size, size})};
+  explicit Ceiling(const Device& device, DType dtype = DType::f32)
+      : device_(device), tensors_(device, "the benchmark") {
+    const Gemm product{.a = tensors_.random(dtype, {size, size}),
+                       .b = tensors_.random(dtype, {size, size}),
+                       .c = tensors_.empty(dtype, {size, size})};
     for (const std::string& provider : gemm_providers(device, product)) {
       Contestant& contestant = contestants_.emplace_back(provider, product);
       contestant.product.provider = contestant.provider;

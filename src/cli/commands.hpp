@@ -11,6 +11,7 @@ void add_init(CLI::App& program);
 void add_info(CLI::App& program);
 void add_infer(CLI::App& program);
 void add_tune(CLI::App& program);
+void add_compare(CLI::App& program);
 // Subcommands of run and of bench.
 void add_run_attention(CLI::App& run);
 void add_bench_attention(CLI::App& bench);

@@ -17,6 +17,7 @@ int main(int count, char** words) try {
   sylvit::cli::add_info(program);
   sylvit::cli::add_infer(program);
   sylvit::cli::add_tune(program);
+  sylvit::cli::add_compare(program);
   CLI::App* run = program.add_subcommand("run", "Compute from a file to a file");
   run->require_subcommand(1);
   sylvit::cli::add_run_attention(*run);

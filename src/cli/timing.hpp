@@ -12,10 +12,12 @@ class Times {
  public:
   void add(double ms) { all_.push_back(ms); }
   double best() const { return *std::ranges::min_element(all_); }
-  double median() const {
+  double median() const { return quantile(0.5); }
+  /// Half of them, for instance, are no longer than quantile(0.5).
+  double quantile(double share) const {
     std::vector<double> sorted = all_;
     std::ranges::sort(sorted);
-    return sorted[sorted.size() / 2];
+    return sorted[std::min(sorted.size() - 1, static_cast<std::size_t>(share * static_cast<double>(sorted.size())))];
   }
   std::size_t count() const { return all_.size(); }
 

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "io/vit_weights.hpp"
+#include "nn/vit_init.hpp"
 
 namespace sylvit::cli {
 
@@ -31,13 +32,24 @@ VitModel::VitModel(const VitModelOptions& model, const VitWeightOptions& source)
   }
 }
 
+void VitModel::warn_of_interpolation(const VitConfig& config) const {
+  fmt::print(stderr, "sylvit: warning: the positions of {} were interpolated to {} x {} patches\n", file_->name(),
+             config.grid_height(), config.grid_width());
+}
+
+std::vector<std::vector<float>> VitModel::values(const VitConfig& config) const {
+  if (!file_) return nn::initial_parameters(config, seed_);
+  io::VitWeights weights = io::read_weights(*file_, config);
+  if (weights.interpolated) warn_of_interpolation(config);
+  return std::move(weights.values);
+}
+
 VitParameters VitModel::parameters(const Device& device, const VitConfig& config, DType dtype) const {
   VitParameters parameters(device, config, dtype);
   if (!file_)
     parameters.initialise(seed_);
   else if (io::load_weights(*file_, parameters))
-    fmt::print(stderr, "sylvit: warning: the positions of {} were interpolated to {} x {} patches\n", file_->name(),
-               config.grid_height(), config.grid_width());
+    warn_of_interpolation(config);
   return parameters;
 }
 

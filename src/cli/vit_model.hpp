@@ -23,10 +23,15 @@ class VitModel {
   /// What the options say, and what they leave to the file: class token, classes, the images' size. Not checked yet.
   const VitConfig& config() const noexcept { return config_; }
 
+  /// In host memory, in the order of vit_parameters(config). Warns as parameters() does.
+  std::vector<std::vector<float>> values(const VitConfig& config) const;
+
   /// On the device, filled. Warns on standard error when positions had to be interpolated. Waits.
   VitParameters parameters(const Device& device, const VitConfig& config, DType dtype) const;
 
  private:
+  void warn_of_interpolation(const VitConfig& config) const;
+
   std::uint64_t seed_;
   std::optional<io::WeightsFile> file_;
   VitConfig config_;

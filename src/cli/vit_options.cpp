@@ -8,6 +8,10 @@ void VitModelOptions::add_to(CLI::App& command) {
   command.add_option("--model", model, "Ti, S, B or L by patch (S/16), or timm's name (vit_small_patch16_224)")
       ->capture_default_str();
   command.add_option("--score", score, "Attention score: " + score_names())->capture_default_str();
+  add_variations_to(command);
+}
+
+void VitModelOptions::add_variations_to(CLI::App& command) {
   command.add_option("--alpha", alpha, "Exponent of the divisor, 0 to 2; point-wise scores")->capture_default_str();
   command.add_option("--divisor", divisor, "What L^-alpha takes for L (default: the number of tokens)");
   command.add_flag("--qk-norm", qk_norm, "Layer norm of queries and keys");

@@ -1,4 +1,4 @@
-// The options that say which Vision Transformer is meant, shared by run, bench and init.
+// The options that say which Vision Transformer is meant, shared by run, bench, init and compare.
 #pragma once
 
 #include <sylvit/vit_config.hpp>
@@ -26,6 +26,8 @@ struct VitModelOptions {
   std::optional<std::int64_t> classes, image_size, width, depth, heads, mlp, patch, channels;
 
   void add_to(CLI::App& command);
+  /// All but --model and --score, for commands that take several of these.
+  void add_variations_to(CLI::App& command);
   VitConfig config() const;
 };
 

@@ -4,20 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <set>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 
 #include "io/elements.hpp"
 #include "io/files.hpp"
 #include "io/messages.hpp"
+#include "io/temporary_file.hpp"
 
 namespace sylvit::io {
 namespace {
@@ -42,7 +38,8 @@ std::string dtype_name(DType dtype) {
 }
 
 std::string range_text(std::uint64_t begin, std::uint64_t end) {
-  return "[" + std::to_string(begin) + ", " + std::to_string(end) + ")";
+  // Not as "[" + …: g++ 12 then warns of a copy that does not happen (its bug 105651).
+  return std::string(1, '[').append(std::to_string(begin)).append(", ").append(std::to_string(end)).append(")");
 }
 
 struct Header {
@@ -381,71 +378,6 @@ std::string json_entry(const OutputTensor& tensor, std::uint64_t offset) {
          std::to_string(offset) + "," + std::to_string(offset + size) + "]}";
 }
 
-/// A new file beside the target, removed again unless it is renamed into place.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(std::filesystem::path target) : target_(std::move(target)), file_(create()) {}
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (!renamed_) ::unlink(path_.c_str());
-  }
-
-  void write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail(errno);
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-    }
-  }
-
-  /// A file that was private stays private.
-  void keep_permissions() {
-    struct stat status {};
-    if (::stat(target_.c_str(), &status) == 0 && ::fchmod(file_.get(), status.st_mode & 07777U) != 0) fail(errno);
-  }
-
-  void rename_into_place() {
-    // Without the flush, a power cut after the rename could leave a file of the right name with no content.
-    if (::fsync(file_.get()) != 0) fail(errno);
-    if (!file_.close()) fail(errno);
-    if (::rename(path_.c_str(), target_.c_str()) != 0) fail(errno);
-    renamed_ = true;
-    // Makes the new name last as well. The file is whole either way, so some file systems' refusal is no failure.
-    const FileDescriptor directory(::open(directory_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (directory.get() >= 0) static_cast<void>(::fsync(directory.get()));
-  }
-
- private:
-  static std::filesystem::path directory_of(const std::filesystem::path& path) {
-    return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  }
-
-  [[noreturn]] void fail(int code) const {
-    throw Error("cannot write " + target_.string() + ": " + system_message(code));
-  }
-
-  /// Not mkstemp, which ignores the umask; and a short name, for the target's own may be as long as names can be.
-  int create() {
-    std::random_device random;
-    for (int attempt = 0; attempt < 100; ++attempt) {
-      path_ =
-          directory_of(target_) / (".sylvit-" + std::to_string(::getpid()) + "-" + std::to_string(random()) + ".tmp");
-      const int descriptor = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (descriptor >= 0) return descriptor;
-      if (errno == ENOENT) throw Error("cannot write " + target_.string() + ": its directory does not exist");
-      if (errno != EEXIST && errno != EINTR) fail(errno);
-    }
-    fail(EEXIST);
-  }
-
-  std::filesystem::path target_;
-  std::filesystem::path path_;
-  FileDescriptor file_;
-  bool renamed_ = false;
-};
-
 }  // namespace
 
 std::string safetensors_header(std::span<const OutputTensor> tensors, const SafetensorsMetadata& metadata) {
@@ -498,6 +430,7 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Output
   file.keep_permissions();
   file.write(std::as_bytes(std::span(header)));
   for (const OutputTensor& tensor : tensors) file.write(tensor.bytes);
+  file.flush();
   file.rename_into_place();
 }
 

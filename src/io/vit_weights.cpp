@@ -91,9 +91,8 @@ VitConfig adapted_to(VitConfig config, const WeightsFile& file) {
   return config;
 }
 
-bool load_weights(const WeightsFile& file, VitParameters& parameters) {
-  const VitConfig& config = parameters.config();
-  const std::span<const VitParameter> wanted = parameters.values().parameters();
+VitWeights read_weights(const WeightsFile& file, const VitConfig& config) {
+  const std::vector<VitParameter> wanted = vit_parameters(config);
   for (const TensorInfo& info : file.tensors())
     if (std::ranges::none_of(wanted, [&](const VitParameter& parameter) { return parameter.name == info.name; }))
       throw Error(file.name() + " holds " + info.name + " " + info.shape.text() + ", which this model does not have",
@@ -102,14 +101,19 @@ bool load_weights(const WeightsFile& file, VitParameters& parameters) {
   if (file.heads().value_or(config.heads) != config.heads)
     throw Error(file.name() + " has " + std::to_string(*file.heads()) + " heads, and the model has " +
                 std::to_string(config.heads));
-  bool interpolated = false;
-  std::vector<std::vector<float>> values;
+  VitWeights weights;
   for (const VitParameter& parameter : wanted)
-    values.push_back(parameter.name == "pos_embed" ? positions_for(file, config, interpolated)
-                                                   : file.read_f32(parameter.name, parameter.shape));
-  for (std::size_t i = 0; i < wanted.size(); ++i) parameters.write(wanted[i].name, values[i]);
+    weights.values.push_back(parameter.name == "pos_embed" ? positions_for(file, config, weights.interpolated)
+                                                           : file.read_f32(parameter.name, parameter.shape));
+  return weights;
+}
+
+bool load_weights(const WeightsFile& file, VitParameters& parameters) {
+  const VitWeights weights = read_weights(file, parameters.config());
+  const std::span<const VitParameter> wanted = parameters.values().parameters();
+  for (std::size_t i = 0; i < wanted.size(); ++i) parameters.write(wanted[i].name, weights.values[i]);
   parameters.update_copy();
-  return interpolated;
+  return weights.interpolated;
 }
 
 }  // namespace sylvit::io

@@ -17,9 +17,18 @@ VitConfig guess_config(const WeightsFile& file);
 /// norm.
 VitConfig adapted_to(VitConfig config, const WeightsFile& file);
 
-/// Fills the parameters from the file, of any floating type. Learned positions of another grid are interpolated
+struct VitWeights {
+  std::vector<std::vector<float>> values;  ///< one for each of vit_parameters(config), in that order
+  bool interpolated = false;               ///< the positions were those of another grid
+};
+
+/// The parameters in host memory, from a file of any floating type. Learned positions of another grid are interpolated
 /// (bicubic with antialiasing, as timm does). Throws Error that names the first missing, extra or misshapen tensor, or
-/// another number of heads; nothing is written then. Returns true when positions were interpolated. Waits.
+/// another number of heads.
+VitWeights read_weights(const WeightsFile& file, const VitConfig& config);
+
+/// Fills the parameters from the file; on an error nothing is written. Returns true when positions were interpolated.
+/// Waits.
 bool load_weights(const WeightsFile& file, VitParameters& parameters);
 
 }  // namespace sylvit::io

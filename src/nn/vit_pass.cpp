@@ -19,11 +19,19 @@ TensorView matrix(const TensorView& view) {
 
 TensorView flat(const TensorView& view) { return {view.data(), view.dtype(), {view.shape().elements()}}; }
 
+double bytes_of(const TensorView& view) {
+  return view ? static_cast<double>(view.shape().elements()) * static_cast<double>(size_of(view.dtype())) : 0;
+}
+
 }  // namespace
 
-void VitPass::done(const std::string& name, double flops, const sycl::event& event) {
+void VitPass::done(const std::string& name, double flops, const sycl::event& event, const TensorView& output,
+                   std::initializer_list<const TensorView*> others) {
   last_.assign(1, event);
-  if (observer_) observer_({name, flops, event});
+  if (!observer_) return;
+  double bytes = bytes_of(output);
+  for (const TensorView* other : others) bytes += bytes_of(*other);
+  observer_({name, flops, bytes, event, output});
 }
 
 // ---- operations
@@ -31,7 +39,8 @@ void VitPass::done(const std::string& name, double flops, const sycl::event& eve
 void VitPass::product(const std::string& name, const Gemm& gemm) {
   need([&] { return gemm_workspace(device_, gemm); });
   const double flops = 2.0 * static_cast<double>(gemm.c.shape().elements()) * static_cast<double>(gemm.a.extent(1));
-  done(name, flops, sylvit::gemm(device_, gemm, memory_.scratch, last_));
+  done(name, flops, sylvit::gemm(device_, gemm, memory_.scratch, last_), gemm.c,
+       {&gemm.a, &gemm.b, &gemm.bias, &gemm.residual, &gemm.kept});
 }
 
 void VitPass::linear(const std::string& name, const TensorView& in, const TensorView& out, const Kept& kept) {
@@ -44,7 +53,8 @@ void VitPass::linear(const std::string& name, const TensorView& in, const Tensor
             .kept = kept.kept};
   if (packed_ != nullptr) {
     void* place = packed_->place(name, [&] { return gemm_packed_bytes(device_, gemm); });
-    if (place != nullptr && packed_->stale()) done(name + " packing", 0, gemm_pack(device_, gemm, place, last_));
+    if (place != nullptr && packed_->stale())
+      done(name + " packing", 0, gemm_pack(device_, gemm, place, last_), {}, {&gemm.b});
     gemm.packed_b = place;
   }
   product(name, gemm);
@@ -74,7 +84,8 @@ void VitPass::linear_backward(const std::string& name, const TensorView& in, con
 void VitPass::norm(const std::string& name, const TensorView& in, const TensorView& out, const TensorView& statistics) {
   done(name, 0,
        layer_norm_forward(device_, in, value(name + ".weight"), value(name + ".bias"), config_.norm_epsilon, out,
-                          statistics, last_));
+                          statistics, last_),
+       out, {&in, &statistics});
 }
 
 void VitPass::norm_backward(const std::string& name, const TensorView& in, const TensorView& statistics,
@@ -89,12 +100,13 @@ void VitPass::norm_backward(const std::string& name, const TensorView& in, const
                                .bias_gradient = gradient(name + ".bias"),
                                .epsilon = config_.norm_epsilon};
   need([&] { return layer_norm_backward_workspace(pass); });
-  done(name + " gradient", 0, layer_norm_backward(device_, pass, memory_.scratch, last_));
+  done(name + " gradient", 0, layer_norm_backward(device_, pass, memory_.scratch, last_), in_gradient,
+       {&in, &out_gradient, &residual});
 }
 
 void VitPass::column_sum(const std::string& name, const TensorView& in, const TensorView& out) {
   need([&] { return column_sums_workspace(in); });
-  done(name, 0, column_sums(device_, in, out, memory_.scratch, last_));
+  done(name, 0, column_sums(device_, in, out, memory_.scratch, last_), out, {&in});
 }
 
 // ---- attention
@@ -156,7 +168,9 @@ void VitPass::run_attention(const std::string& name, const AttentionDescription&
                             const AttentionInputs& inputs, const TensorView& o, const TensorView& lse) {
   need([&] { return attention_forward_workspace(device_, description, inputs); });
   const double flops = 4.0 * static_cast<double>(inputs.q.shape().elements()) * static_cast<double>(inputs.k.extent(2));
-  done(name, flops, attention_forward(device_, description, inputs, o, lse, memory_.scratch, last_));
+  // The heads side by side, a row a token: as they lie in memory.
+  done(name, flops, attention_forward(device_, description, inputs, o, lse, memory_.scratch, last_),
+       o.permute({0, 2, 1, 3}), {&inputs.q, &inputs.k, &inputs.v, &lse});
 }
 
 void VitPass::run_attention_backward(const std::string& name, const AttentionDescription& description,
@@ -166,7 +180,8 @@ void VitPass::run_attention_backward(const std::string& name, const AttentionDes
   const double flops =
       10.0 * static_cast<double>(inputs.q.shape().elements()) * static_cast<double>(inputs.k.extent(2));
   done(name + " gradient", flops,
-       attention_backward(device_, description, inputs, o, lse, o_gradient, gradients, memory_.scratch, last_));
+       attention_backward(device_, description, inputs, o, lse, o_gradient, gradients, memory_.scratch, last_),
+       gradients.q, {&gradients.k, &gradients.v, &inputs.q, &inputs.k, &inputs.v, &o, &lse, &o_gradient});
 }
 
 // ---- forward
@@ -179,13 +194,14 @@ void VitPass::forward(const TensorView& images, const TensorView& logits) {
 
 void VitPass::embed(const TensorView& images) {
   const std::string name = "patch_embed.proj";
-  done("patches", 0, patch_rows(device_, images, config_.patch, memory_.patches, last_));
+  done("patches", 0, patch_rows(device_, images, config_.patch, memory_.patches, last_), memory_.patches, {&images});
   product(name, {.a = memory_.patches, .b = matrix_operand(name), .c = memory_.embedded});
   TokenParameters token{.bias = value(name + ".bias"), .positions = parameters_.positions()};
   if (config_.class_token) token.class_token = flat(value("cls_token"));
   const TensorView& x = memory_.blocks.front().x;
   const TensorView tokens(x.data(), x.dtype(), {batch_, config_.tokens(), config_.width});
-  done("embedding", 0, assemble_tokens(device_, memory_.embedded, token, tokens, last_));
+  done("embedding", 0, assemble_tokens(device_, memory_.embedded, token, tokens, last_), tokens,
+       {&memory_.embedded, &token.positions});
 }
 
 /// `whole`: also the last product, whose result the backward pass does not need.
@@ -201,7 +217,8 @@ void VitPass::block_forward(std::size_t index, bool whole) {
                 heads_view(block.heads, config_.tokens(), 0), block.lse);
   if (config_.gate) {
     linear(attention + ".gate", memory_.normed, block.gate);
-    done(attention + ".gate product", 0, multiply(device_, block.heads, block.gate, block.gated, last_));
+    done(attention + ".gate product", 0, multiply(device_, block.heads, block.gate, block.gated, last_), block.gated,
+         {&block.heads, &block.gate});
   }
   linear(attention + ".proj", config_.gate ? block.gated : block.heads, block.mid,
          {Epilogue::bias_residual, block.x, {}});
@@ -221,13 +238,15 @@ void VitPass::head_forward(const TensorView& logits) {
       break;
     case Pooling::average:
       if (config_.norm_after_pooling) {
-        done("pooling", 0, pool_average(device_, tokens, config_.class_token, memory_.mean, last_));
+        done("pooling", 0, pool_average(device_, tokens, config_.class_token, memory_.mean, last_), memory_.mean,
+             {&tokens});
         norm("fc_norm", memory_.mean, memory_.pooled, class_statistics());
       } else {
         norm("norm", x, memory_.tokens, memory_.statistics);
         done("pooling", 0,
              pool_average(device_, {memory_.tokens.data(), x.dtype(), token_shape}, config_.class_token, memory_.pooled,
-                          last_));
+                          last_),
+             memory_.pooled, {&memory_.tokens});
       }
       break;
     case Pooling::map: {
@@ -274,18 +293,21 @@ void VitPass::head_backward(const TensorView& logits_gradient) {
   linear_backward("head", memory_.pooled, logits_gradient, pooled);
   switch (config_.pooling) {
     case Pooling::token:
-      done("pooling gradient", 0, pool_token_backward(device_, pooled, as_tokens(x_gradient), last_));
+      done("pooling gradient", 0, pool_token_backward(device_, pooled, as_tokens(x_gradient), last_), x_gradient,
+           {&pooled});
       norm_backward("norm", class_tokens(x), class_statistics(), pooled, {}, class_tokens(x_gradient));
       break;
     case Pooling::average:
       if (config_.norm_after_pooling) {
         norm_backward("fc_norm", memory_.mean, class_statistics(), pooled, {}, memory_.pooled_gradient2);
-        done("pooling gradient", 0,
-             pool_average_backward(device_, memory_.pooled_gradient2, config_.class_token, as_tokens(x_gradient),
-                                   last_));
+        done(
+            "pooling gradient", 0,
+            pool_average_backward(device_, memory_.pooled_gradient2, config_.class_token, as_tokens(x_gradient), last_),
+            x_gradient, {&memory_.pooled_gradient2});
       } else {
         done("pooling gradient", 0,
-             pool_average_backward(device_, pooled, config_.class_token, as_tokens(memory_.normed_gradient), last_));
+             pool_average_backward(device_, pooled, config_.class_token, as_tokens(memory_.normed_gradient), last_),
+             memory_.normed_gradient, {&pooled});
         norm_backward("norm", x, memory_.statistics, memory_.normed_gradient, {}, x_gradient);
       }
       break;
@@ -304,21 +326,23 @@ void VitPass::map_backward() {
   linear_backward("attn_pool.mlp.fc2", map.activated, y_gradient, memory_.map_activated_gradient);
   done("attn_pool.mlp gelu gradient", 0,
        gelu_backward(device_, gelu_form(), map.u, memory_.map_activated_gradient, memory_.map_activated_gradient, {},
-                     last_));
+                     last_),
+       memory_.map_activated_gradient, {&map.u, &memory_.map_activated_gradient});
   linear_backward("attn_pool.mlp.fc1", map.normed, memory_.map_activated_gradient, normed_gradient);
   norm_backward("attn_pool.norm", map.y, map.statistics, normed_gradient, y_gradient, y_gradient);
   linear_backward("attn_pool.proj", map.heads, y_gradient, memory_.map_heads_gradient);
   // Each image has a share in the one query's gradient.
   const TensorView& query_shares = memory_.pooled_gradient2;
   const TensorView& key_values = memory_.map_key_values_gradient;
-  if (config_.class_token) done("attn_pool gradient", 0, fill(device_, key_values, 0.0F, last_));
+  if (config_.class_token) done("attn_pool gradient", 0, fill(device_, key_values, 0.0F, last_), key_values);
   run_attention_backward("attn_pool", {}, map_inputs(), heads_view(map.heads, 1, 0), map.lse,
                          heads_view(memory_.map_heads_gradient, 1, 0),
                          {.q = heads_view(query_shares, 1, 0),
                           .k = patch_heads(key_values, 0),
                           .v = patch_heads(key_values, config_.width)});
   column_sum("attn_pool.q gradient", query_shares, memory_.map_query_sum);
-  done("attn_pool.q gradient", 0, convert(device_, memory_.map_query_sum, flat(memory_.map_query_gradient), last_));
+  done("attn_pool.q gradient", 0, convert(device_, memory_.map_query_sum, flat(memory_.map_query_gradient), last_),
+       memory_.map_query_gradient, {&memory_.map_query_sum});
   linear_backward("attn_pool.q", matrix(parameters_.operand("attn_pool.latent")), memory_.map_query_gradient, {});
   product("attn_pool.latent gradient", {.a = memory_.map_query_gradient,
                                         .b = matrix_operand("attn_pool.q").permute({1, 0}),
@@ -340,7 +364,8 @@ void VitPass::block_backward(std::size_t index) {
   product(name + ".mlp.fc2 gradient",
           {.a = x_gradient, .b = matrix_operand(name + ".mlp.fc2").permute({1, 0}), .c = u_gradient});
   done(name + ".mlp gelu gradient", 0,
-       gelu_backward(device_, gelu_form(), block.u, u_gradient, u_gradient, memory_.activated, last_));
+       gelu_backward(device_, gelu_form(), block.u, u_gradient, u_gradient, memory_.activated, last_), u_gradient,
+       {&block.u, &u_gradient, &memory_.activated});
   linear_backward(name + ".mlp.fc2", memory_.activated, x_gradient, {});
   norm(name + ".norm2", block.mid, normed, {});
   linear_backward(name + ".mlp.fc1", normed, u_gradient, normed_gradient);
@@ -352,7 +377,8 @@ void VitPass::block_backward(std::size_t index) {
   if (config_.gate)
     done(attention + ".gate product gradient", 0,
          multiply_backward(device_, block.heads, block.gate, heads_gradient, heads_gradient, memory_.gate_gradient,
-                           last_));
+                           last_),
+         heads_gradient, {&block.heads, &block.gate, &heads_gradient, &memory_.gate_gradient});
   run_attention_backward(
       attention, attention_of_blocks(), attention_tensors<AttentionInputs>(attention, block.qkv, parameters_.values()),
       heads_view(block.heads, config_.tokens(), 0), block.lse, heads_view(heads_gradient, config_.tokens(), 0),
@@ -372,8 +398,9 @@ void VitPass::embed_backward(const TensorView& images) {
   done("embedding gradient", 0,
        assemble_tokens_backward(device_,
                                 {x_gradient.data(), x_gradient.dtype(), {batch_, config_.tokens(), config_.width}},
-                                config_.class_token, gradients, last_));
-  done("patches", 0, patch_rows(device_, images, config_.patch, memory_.patches, last_));
+                                config_.class_token, gradients, last_),
+       memory_.embedded, {&x_gradient, &gradients.positions});
+  done("patches", 0, patch_rows(device_, images, config_.patch, memory_.patches, last_), memory_.patches, {&images});
   linear_backward("patch_embed.proj", memory_.patches, memory_.embedded, {});
 }
 

@@ -7,6 +7,7 @@
 #include <sylvit/vit.hpp>
 
 #include <functional>
+#include <initializer_list>
 #include <string>
 
 #include "nn/activation.hpp"
@@ -90,7 +91,9 @@ class VitPass {
   void need(const Bytes& bytes) {
     if (runtime::is_rehearsal(device_)) scratch_bytes_ = std::max(scratch_bytes_, bytes());
   }
-  void done(const std::string& name, double flops, const sycl::event& event);
+  /// Ends a step: the next starts after it. What it wrote and read is for the observer.
+  void done(const std::string& name, double flops, const sycl::event& event, const TensorView& output,
+            std::initializer_list<const TensorView*> others = {});
 
   const Device& device_;
   const VitParameters& parameters_;

@@ -519,6 +519,53 @@ void backward(const Model& model, const Record& record, const Values& grad_logit
   embed_backward(model, record.patches, grad_x, gradients);
 }
 
+void observe_block(const Model& model, const std::string& name, const BlockRecord& record,
+                   const VitStepObserver& observe) {
+  observe(name + ".norm1", record.normed);
+  observe(name + ".attn.qkv",
+          join_heads(model, {record.attention.q, record.attention.k, record.attention.v}, model.tokens));
+  observe(name + ".attn", record.heads);
+  if (model.config.gate) {
+    observe(name + ".attn.gate", record.gate);
+    observe(name + ".attn.gate product", record.gated);
+  }
+  observe(name + ".attn.proj", record.mlp.x);
+  observe(name + ".norm2", record.mlp.normed);
+  observe(name + ".mlp.fc1", record.mlp.activated);
+  observe(name + ".mlp.fc2", record.y);
+}
+
+void observe_map(const Model& model, const MapRecord& record, const VitStepObserver& observe) {
+  const auto query = record.attention.q.begin();
+  observe("attn_pool.q", {query, query + static_cast<std::ptrdiff_t>(model.width)});
+  if (!model.config.class_token)
+    observe("attn_pool.kv", join_heads(model, {record.attention.k, record.attention.v}, model.patches));
+  observe("attn_pool", record.heads);
+  observe("attn_pool.proj", record.mlp.x);
+  observe("attn_pool.norm", record.mlp.normed);
+  observe("attn_pool.mlp.fc1", record.mlp.activated);
+  observe("attn_pool.mlp.fc2", record.y);
+}
+
+void observe_steps(const Model& model, const Record& record, const VitStepObserver& observe) {
+  observe("patches", record.patches);
+  observe("embedding", record.embedding);
+  for (std::size_t i = 0; i < record.blocks.size(); ++i) observe_block(model, block_name(i), record.blocks[i], observe);
+  if (model.config.norm_after_pooling) {
+    observe("pooling", record.pooled_raw);
+    observe("fc_norm", record.pooled);
+  } else if (model.config.pooling == Pooling::token) {
+    observe("norm", record.pooled);  // of the class tokens alone
+  } else {
+    observe("norm", record.normed);
+    if (model.config.pooling == Pooling::map)
+      observe_map(model, record.map, observe);
+    else
+      observe("pooling", record.pooled);
+  }
+  observe("head", record.logits);
+}
+
 /// The targets after smoothing, [B, classes].
 Values smooth_targets(const VitLoss& loss, std::size_t batch, std::size_t classes) {
   if (!(loss.label_smoothing >= 0 && loss.label_smoothing <= 1))
@@ -592,9 +639,11 @@ std::vector<double> sincos_positions(const VitConfig& config) {
   return positions;
 }
 
-VitOutput vit_forward(const VitConfig& config, const VitTensors& parameters, const std::vector<double>& images) {
+VitOutput vit_forward(const VitConfig& config, const VitTensors& parameters, const std::vector<double>& images,
+                      const VitStepObserver& observe) {
   const Model model = checked_model(config, parameters, images);
   const Record record = forward(model, images);
+  if (observe) observe_steps(model, record, observe);
   VitOutput output;
   output.logits = record.logits;
   const auto keep = [&](const std::string& name, const Values& values) { output.layers.emplace_back(name, values); };

@@ -14,6 +14,7 @@
 #include <sylvit/vit_config.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -38,6 +39,14 @@ struct VitOutput {
   /// The layer of that name; throws Error when there is none.
   const std::vector<double>& layer(const std::string& name) const;
 };
+
+/// Gets the output of each step of a forward pass, in order, under the name and in the layout that sylvit::VitStep has
+/// it: "patches", "embedding", "blocks.N.norm1", "blocks.N.attn.qkv", "blocks.N.attn" (the heads), "blocks.N.attn.gate",
+/// "blocks.N.attn.gate product", "blocks.N.attn.proj" (x after attention), "blocks.N.norm2", "blocks.N.mlp.fc1" (after
+/// GELU), "blocks.N.mlp.fc2" (x after the block), then those of the head, up to "head" (the logits). Two steps are left
+/// out because the device computes them otherwise: "patch_embed.proj" (its bias comes with the positions) and, where
+/// there is a class token, "attn_pool.kv" (of which only the patches' rows are ever read).
+using VitStepObserver = std::function<void(const std::string& step, const std::vector<double>& output)>;
 
 /// The mean over the images of a cross-entropy between logits z and targets t:
 ///   softmax: -Σ_c t_c log softmax(z)_c                                          as PyTorch's cross_entropy
@@ -68,7 +77,8 @@ struct VitGradients {
 std::vector<double> sincos_positions(const VitConfig& config);
 
 /// All of these throw Error when sizes do not agree or a number makes no sense. Images are [B, C, H, W].
-VitOutput vit_forward(const VitConfig& config, const VitTensors& parameters, const std::vector<double>& images);
+VitOutput vit_forward(const VitConfig& config, const VitTensors& parameters, const std::vector<double>& images,
+                      const VitStepObserver& observe = {});
 VitLossValue vit_loss(const VitLoss& loss, const std::vector<double>& logits, std::int64_t classes);
 VitGradients vit_backward(const VitConfig& config, const VitTensors& parameters, const std::vector<double>& images,
                           const VitLoss& loss);

@@ -207,6 +207,52 @@ TEST_SUITE("nn/vit") {
     }
   }
 
+  TEST_CASE("an observer sees every step's output, and it is the reference's") {
+    for (const auto& [what, config] : options())
+      for (const VitUse use : {VitUse::inference, VitUse::training}) {
+        CAPTURE(what);
+        const std::vector<float> pixels = random_images(config, 3);
+        reference::VitTensors exact;
+        VitParameters parameters(device(), config, DType::f32);
+        for (const auto& [name, values] : random_parameters(config)) {
+          parameters.write(name, values);
+          exact[name] = {values.begin(), values.end()};
+        }
+        std::map<std::string, std::vector<double>> expected;
+        reference::vit_forward(config, exact, {pixels.begin(), pixels.end()},
+                               [&](const std::string& step, const std::vector<double>& output) {
+                                 CHECK_MESSAGE(expected.emplace(step, output).second, step);
+                               });
+        const OnDevice<float> images(std::span<const float>(pixels),
+                                     Shape{3, config.channels, config.image_height, config.image_width});
+        const OnDevice<float> logits(static_cast<std::size_t>(3 * config.classes), Shape{3, config.classes});
+        Vit model(device(), config, {.batch = 3, .use = use});
+        std::vector<std::string> others;
+        model.observe([&](const VitStep& step) {
+          CAPTURE(step.name);
+          CHECK(step.bytes > 0);
+          const auto found = expected.find(step.name);
+          if (found == expected.end()) {
+            others.push_back(step.name);
+            return;
+          }
+          REQUIRE(step.output.is_dense());
+          REQUIRE(step.output.shape().elements() == static_cast<std::int64_t>(found->second.size()));
+          std::vector<float> got(found->second.size());
+          device().wait();
+          device().queue().memcpy(got.data(), step.output.data(), step.output.span_bytes()).wait();
+          CHECK(difference(got, found->second, 1e-3) < 1e-4);
+          expected.erase(found);
+        });
+        model.forward(parameters, images.view(), logits.view());
+        device().wait();
+        for (const auto& left : expected) CHECK_MESSAGE(false, left.first << " was not observed");
+        const bool kv_apart = config.pooling == Pooling::map && config.class_token;
+        CHECK(others == (kv_apart ? std::vector<std::string>{"patch_embed.proj", "attn_pool.kv"}
+                                  : std::vector<std::string>{"patch_embed.proj"}));
+      }
+  }
+
   TEST_CASE("16-bit models stay within their rounding") {
     check_close(options()[0].second, DType::bf16, 0.08);
     check_close(options()[1].second, DType::bf16, 0.08);

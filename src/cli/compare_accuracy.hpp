@@ -1,0 +1,41 @@
+// The same weights and images through a device and through the fp64 reference.
+#pragma once
+
+#include "cli/compare_request.hpp"
+
+namespace sylvit::cli::compare {
+
+/// The outputs of a forward pass's steps over the judged images, in the order of the steps.
+template <class Number>
+using Steps = std::vector<std::pair<std::string, std::vector<Number>>>;
+
+struct Judge {
+  Steps<double> steps;
+  std::vector<double> logits;
+  double loss = 0;
+};
+
+/// What the reference says of the model's judged images; an image at a time on each core.
+Judge judge_of(const Model& model);
+
+/// What a device computes.
+struct Outputs {
+  Steps<float> steps;                ///< of the judged images
+  std::vector<float> judged_logits;  ///< computed with them
+  std::vector<float> logits;         ///< of all images
+};
+
+/// `kernels_seconds` gets the time until all kernels were ready.
+Outputs outputs_of(const Device& device, const Model& model, DType dtype, double& kernels_seconds);
+
+Accuracy accuracy_of(const Model& model, const Outputs& outputs, const Judge& judge, double tolerance);
+
+/// The errors of the steps that both have.
+template <class Number>
+std::vector<NamedErrors> step_errors(const Steps<float>& got, const Steps<Number>& expected);
+
+/// The parameters of a model on a device.
+VitParameters parameters_on(const Device& device, const Model& model, DType dtype);
+reference::VitTensors exact_parameters(const Model& model);
+
+}  // namespace sylvit::cli::compare
