@@ -130,6 +130,8 @@ std::size_t group_of(const std::string& layer) {
 
 std::string throughput_cards(const Report& report) {
   const Colours colour(report);
+  const std::int64_t batch = report.runs.front().batch;
+  const bool one_batch = std::ranges::all_of(report.runs, [&](const Run& run) { return run.batch == batch; });
   std::string html;
   for (const std::string pass : {"forward", "backward"}) {
     std::vector<Bar> all;
@@ -137,7 +139,8 @@ std::string throughput_cards(const Report& report) {
       const Speed* speed = speed_of(result, pass, run.batch);
       if (speed == nullptr) return;
       const auto rate = [&](double ms) { return static_cast<double>(speed->batch) / ms * 1000; };
-      all.push_back({model_of(run, result).label + ", " + colour.text(r, result),
+      all.push_back({model_of(run, result).label + ", " + colour.text(r, result) +
+                         (one_batch ? "" : fmt::format(", batch {}", run.batch)),
                      number_text(speed->images_per_s) + " images/s", speed->images_per_s, rate(speed->ms.p75),
                      rate(speed->ms.p25), colour(r, result)});
     });
@@ -146,7 +149,7 @@ std::string throughput_cards(const Report& report) {
         card(pass == "forward" ? "Throughput, inference" : "Throughput, forward and backward",
              fmt::format("Images a second in batches of {}, at the median time; the thin line spans the middle half "
                          "of all times.",
-                         report.runs.front().batch),
+                         one_batch ? std::to_string(batch) : "each run's own size"),
              bars(all));
   }
   return html;
