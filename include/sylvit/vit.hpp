@@ -172,8 +172,8 @@ class SYLVIT_API Vit {
   sycl::event backward(const VitParameters& parameters, const TensorView& images, const TensorView& logits_gradient,
                        const VitBuffer& gradients, std::span<const sycl::event> after = {});
 
-  /// Called with each step as it is submitted, before the next one is, so that an observer that waits for the event sees
-  /// the step's output; empty: nobody.
+  /// Called with each step as it is submitted, before the next one is, so that an observer that waits for the event
+  /// sees the step's output; empty: nobody.
   void observe(std::function<void(const VitStep&)> observer);
 
  private:

@@ -118,6 +118,7 @@ Report measured(const Options& options) {
 
 Report merged_files(const std::vector<std::string>& paths) {
   std::vector<NamedReport> reports;
+  reports.reserve(paths.size());
   for (const std::string& path : paths) reports.push_back({path, read_report(path)});
   return merged(reports);
 }

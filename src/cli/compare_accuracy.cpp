@@ -7,7 +7,6 @@
 
 #include "cli/compare_errors.hpp"
 #include "cli/device_tensors.hpp"
-#include "cli/timing.hpp"
 
 namespace sylvit::cli::compare {
 
@@ -73,13 +72,15 @@ Judge judge_of(const Model& model) {
   return judge;
 }
 
-Outputs outputs_of(const Device& device, const Model& model, DType dtype, double& kernels_seconds) {
+std::int64_t images_at_once(const Model& model) {
+  return std::max(model.judged, std::min(model.image_count(), most_images));
+}
+
+Outputs outputs_of(const Device& device, const Model& model, DType dtype) {
   const VitConfig& config = model.config;
   const VitParameters parameters = parameters_on(device, model, dtype);
-  const std::int64_t room = std::max(model.judged, std::min(model.image_count(), most_images));
-  std::optional<Vit> vit;
-  kernels_seconds =
-      milliseconds([&] { vit.emplace(device, config, VitOptions{.dtype = dtype, .batch = room}); }) / 1000;
+  const std::int64_t room = images_at_once(model);
+  Vit vit(device, config, {.dtype = dtype, .batch = room, .constant = true});
   DeviceTensors tensors(device, "the images and their logits");
   const TensorView images =
       tensors.upload(std::as_bytes(std::span(model.images)), DType::f32,
@@ -87,15 +88,15 @@ Outputs outputs_of(const Device& device, const Model& model, DType dtype, double
   const TensorView logits = tensors.empty(DType::f32, {model.image_count(), config.classes});
 
   Outputs outputs;
-  vit->observe([&](const VitStep& step) {
+  vit.observe([&](const VitStep& step) {
     if (step.output && step.output.is_dense()) outputs.steps.emplace_back(step.name, tensors.download(step.output));
   });
-  vit->forward(parameters, images.slice(0, 0, model.judged), logits.slice(0, 0, model.judged));
+  vit.forward(parameters, images.slice(0, 0, model.judged), logits.slice(0, 0, model.judged));
   outputs.judged_logits = tensors.download(logits.slice(0, 0, model.judged));
-  vit->observe({});
+  vit.observe({});
   for (std::int64_t first = 0; first < model.image_count(); first += room) {
     const std::int64_t some = std::min(room, model.image_count() - first);
-    vit->forward(parameters, images.slice(0, first, some), logits.slice(0, first, some));
+    vit.forward(parameters, images.slice(0, first, some), logits.slice(0, first, some));
   }
   outputs.logits = tensors.download(logits);
   return outputs;

@@ -25,8 +25,10 @@ struct Outputs {
   std::vector<float> logits;         ///< of all images
 };
 
-/// `kernels_seconds` gets the time until all kernels were ready.
-Outputs outputs_of(const Device& device, const Model& model, DType dtype, double& kernels_seconds);
+Outputs outputs_of(const Device& device, const Model& model, DType dtype);
+
+/// The batch that it is computed in.
+std::int64_t images_at_once(const Model& model);
 
 Accuracy accuracy_of(const Model& model, const Outputs& outputs, const Judge& judge, double tolerance);
 

@@ -81,7 +81,6 @@ void describe(Fields& field, Result& result) {
   field("error", result.error);
   field("failed_in", result.failed_in);
   field("tolerance", result.tolerance);
-  field("kernels_seconds", result.kernels_seconds);
   field("accuracy", result.accuracy);
   field("gradients", result.gradients);
   field("speeds", result.speeds);
@@ -127,6 +126,8 @@ void describe(Fields& field, DeviceReport& device) {
   field("tuning_table", device.tuning_table);
   field("tuning_note", device.tuning_note);
   field("tuning", device.tuning);
+  field("kernels", device.kernels);
+  field("kernels_seconds", device.kernels_seconds);
   field("ceilings", device.ceilings);
   field("bandwidth_gbs", device.bandwidth_gbs);
 }

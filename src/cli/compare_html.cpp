@@ -80,8 +80,9 @@ std::string report_html(const Report& report) {
       "data:\">\n<link rel=\"icon\" href=\"data:,\">\n";
   html += fmt::format("<title>sylvit compare: {}</title>\n<style>{}</style>\n</head>\n<body>\n", escaped(title),
                       page_style);
-  html += fmt::format("<header><h1>{}</h1>\n<p class=\"lead\">{}</p>\n{}</header>\n<main>\n", escaped(title),
-                      escaped(lead(report)), notes(report));
+  html += fmt::format(
+      "<header><p class=\"kicker\">sylvit compare</p><h1>{}</h1>\n<p class=\"lead\">{}</p>\n{}</header>\n<main>\n",
+      escaped(title), escaped(lead(report)), notes(report));
   html += section("Summary", summary_table(report) + score_table(report));
   html += section("Speed", "<div class=\"grid2\">\n" + throughput_cards(report) + layer_cards(report) +
                                roofline_cards(report) + batch_cards(report) + "</div>\n");

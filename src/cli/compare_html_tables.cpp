@@ -69,9 +69,11 @@ class Table {
   std::vector<Row> rows_;
 };
 
-std::string details(const std::string& heading, const std::string& remark, const std::string& content) {
-  return fmt::format("<details><summary>{}{}</summary>\n{}</details>\n", escaped(heading),
-                     remark.empty() ? "" : " <small>" + escaped(remark) + "</small>", content);
+/// Folded away, on a screen; on paper too unless `prints`.
+std::string details(const std::string& heading, const std::string& remark, const std::string& content,
+                    bool prints = false) {
+  return fmt::format("<details{}><summary>{}{}</summary>\n{}</details>\n", prints ? " class=\"prints\"" : "",
+                     escaped(heading), remark.empty() ? "" : " <small>" + escaped(remark) + "</small>", content);
 }
 
 std::string bytes_text(std::int64_t bytes) { return bytes > 0 ? readable_bytes(static_cast<std::size_t>(bytes)) : "-"; }
@@ -88,6 +90,10 @@ template <class Visit>
 void for_each_result(const Report& report, const Visit& visit) {
   for (std::size_t r = 0; r < report.runs.size(); ++r)
     for (const Result& result : report.runs[r].results) visit(r, report.runs[r], result);
+}
+
+std::string headed(const std::string& heading, const Table& table) {
+  return table.empty() ? "" : fmt::format("<h3 class=\"table\">{}</h3>\n{}", escaped(heading), table.html());
 }
 
 /// "S/16 relu/L, bf16"
@@ -142,7 +148,7 @@ std::string summary_table(const Report& report) {
                         {"Of bandwidth", true},
                         {"Training images/s", true},
                         {"Memory", true},
-                        {"Error", true},
+                        {"Error, L2", true},
                         {"Top-1", true},
                         {"Beyond tolerance"}});
   for_each_result(report, [&](std::size_t r, const Run& run, const Result& result) {
@@ -177,7 +183,7 @@ std::string score_table(const Report& report) {
     if (std::ranges::find(passes, std::pair(ratio.pass, ratio.batch)) == passes.end())
       passes.emplace_back(ratio.pass, ratio.batch);
   std::ranges::sort(passes, std::ranges::greater{}, &std::pair<std::string, std::int64_t>::first);
-  std::vector<Table::Column> columns{{"Times as fast as softmax"}, {"Device"}};
+  std::vector<Table::Column> columns{{"Model"}, {"Device"}};
   for (const auto& [pass, batch] : passes)
     columns.push_back({fmt::format("{}, batch {}", pass == "forward" ? "inference" : "training", batch), true});
   Table table("cards", std::move(columns));
@@ -195,11 +201,11 @@ std::string score_table(const Report& report) {
     }
     table.add(std::move(cells));
   }
-  return table.html();
+  return headed("Times as fast as softmax", table);
 }
 
 std::string accuracy_table(const Report& report) {
-  Table table("cards", {{"Logits against fp64"},
+  Table table("cards", {{"Model"},
                         {"Device"},
                         {"L2", true},
                         {"Largest", true},
@@ -219,11 +225,11 @@ std::string accuracy_table(const Report& report) {
                fmt::format("{:.6f}", accuracy.loss), fmt::format("{:.6f}", accuracy.reference_loss),
                worst == nullptr ? "-" : layer_text(worst->name) + ", " + error_text(worst->errors.l2)});
   });
-  return table.empty() ? "" : table.html();
+  return headed("Logits beside the fp64 reference", table);
 }
 
 std::string pair_table(const Report& report) {
-  Table table("cards", {{"Beside each other"},
+  Table table("cards", {{"Model"},
                         {"One"},
                         {"The other"},
                         {"Logits, L2", true},
@@ -244,17 +250,12 @@ std::string pair_table(const Report& report) {
                error_text(pair.logits.max), share_text(pair.top1_agreement),
                worst == nullptr ? "" : layer_text(worst->name) + ", " + error_text(worst->errors.l2)});
   }
-  return table.empty() ? "" : table.html();
+  return headed("Results beside each other", table);
 }
 
 std::string gradient_table(const Report& report) {
-  Table table("cards", {{"Gradients against fp64"},
-                        {"Device"},
-                        {"Of"},
-                        {"Loss", true},
-                        {"fp64 loss", true},
-                        {"Worst parameter"},
-                        {"L2", true}});
+  Table table("cards",
+              {{"Model"}, {"Device"}, {"Of"}, {"Loss", true}, {"fp64 loss", true}, {"Worst parameter"}, {"L2", true}});
   for_each_result(report, [&](std::size_t r, const Run& run, const Result& result) {
     if (!result.gradients) return;
     const NamedErrors* worst = worst_of(result.gradients->parameters);
@@ -262,7 +263,7 @@ std::string gradient_table(const Report& report) {
                fmt::format("{:.6f}", result.gradients->loss), fmt::format("{:.6f}", result.gradients->reference_loss),
                worst == nullptr ? "-" : worst->name, worst == nullptr ? "-" : error_text(worst->errors.l2)});
   });
-  return table.empty() ? "" : table.html();
+  return headed("Gradients beside the fp64 reference", table);
 }
 
 std::string run_details(const Report& report) {
@@ -279,7 +280,6 @@ std::string run_details(const Report& report) {
     fact("sylvit", fmt::format("{}, toolchain {}, {}", run.version, run.toolchain, run.compiler));
     fact("machine",
          fmt::format("{}, {} core{} usable, {}", run.host, run.cores, run.cores == 1 ? "" : "s", run.system));
-    fact("kernels", run.cold ? "built anew" : "from the cache where it had them");
     html += "</dl>\n";
   }
   return html;
@@ -306,6 +306,10 @@ std::string device_details(const Report& report) {
       for (const ComputeCeiling& ceiling : device.ceilings)
         fact("ceiling, " + ceiling.dtype, number_text(ceiling.gflops) + " GFLOP/s (" + ceiling.provider + ")");
       if (std::isfinite(device.bandwidth_gbs)) fact("memory bandwidth", number_text(device.bandwidth_gbs) + " GB/s");
+      if (std::isfinite(device.kernels_seconds))
+        fact("kernels", fmt::format("{}, {} in {} s", device.kernels,
+                                    report.runs[r].cold ? "built" : "built or taken from the cache",
+                                    number_text(device.kernels_seconds)));
       fact("tuning table", device.tuning_table);
       fact("note", device.tuning_note);
       fact("error", device.error);
@@ -314,7 +318,7 @@ std::string device_details(const Report& report) {
       for (const TuningUse& use : device.tuning)
         table.add({use.kernel, use.what, fmt::format("{}, {}", use.file, use.record), use.numbers, use.origin});
       if (!table.empty()) content += table.html();
-      html += details(device_text(report, r, device), "properties, ceilings, tuning records", content);
+      html += details(device_text(report, r, device), "properties, ceilings, tuning records", content, true);
     }
   return html;
 }
@@ -331,7 +335,7 @@ std::string model_details(const Report& report) {
     fact("work", fmt::format("{} GFLOP for one image, forward", number_text(model.forward_flops / 1e9)));
     fact("weights", model.weights + ", fingerprint " + model.weights_fingerprint);
     fact("images", model.images + ", fingerprint " + model.images_fingerprint);
-    html += details(model.label, "the model and its inputs", content + "</dl>\n");
+    html += details(model.label, "the model and its inputs", content + "</dl>\n", true);
   }
   return html;
 }
@@ -354,7 +358,7 @@ std::string speed_details(const Report& report) {
                  number_text(speed.ms.best), std::to_string(speed.ms.count), number_text(speed.images_per_s),
                  bytes_text(speed.peak_bytes)});
   });
-  return table.empty() ? "" : details("All times", "every pass and batch size", table.html());
+  return table.empty() ? "" : details("All times", "every pass and batch size", table.html(), true);
 }
 
 std::string layer_details(const Report& report) {
@@ -370,10 +374,7 @@ std::string layer_details(const Report& report) {
         table.add({layer.layer, std::to_string(layer.times), number_text(layer.ms), share_text(layer.ms / all),
                    layer.flops > 0 ? number_text(layer.flops / layer.ms / 1e6) : "-",
                    number_text(layer.bytes / layer.ms / 1e6)});
-      html += details(
-          "Time per layer: " + text,
-          fmt::format("batch {}, kernels ready in {} s", result.layers_batch, number_text(result.kernels_seconds)),
-          table.html());
+      html += details("Time per layer: " + text, fmt::format("batch {}", result.layers_batch), table.html());
     }
     if (result.accuracy) {
       Table table("dense", error_columns("Layer"));

@@ -18,7 +18,7 @@ std::string pair_table(const Report& report);
 /// Of each result the parameter whose gradient is farthest off.
 std::string gradient_table(const Report& report);
 
-// Folded away until they are wanted, and all there in print.
+// Folded away until they are wanted. On paper there are those that are short, and those that were opened.
 std::string run_details(const Report& report);
 std::string device_details(const Report& report);
 std::string model_details(const Report& report);

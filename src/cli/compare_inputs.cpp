@@ -171,8 +171,13 @@ std::vector<std::int64_t> synthetic_labels(const VitConfig& config, std::int64_t
 
 std::vector<Model> make_models(const InputOptions& options) {
   std::vector<Model> models;
+  const auto known = [&](const std::string& name, const std::string& score) {
+    return std::ranges::any_of(
+        models, [&](const Model& model) { return model.report.name == name && model.report.score == score; });
+  };
   for (const std::string& name : options.models)
-    for (const std::string& score : options.scores) models.push_back(make_model(options, name, score));
+    for (const std::string& score : options.scores)
+      if (!known(name, score)) models.push_back(make_model(options, name, score));
   return models;
 }
 

@@ -104,6 +104,18 @@ std::string bars(const std::vector<Bar>& all) {
   return html + "</div>";
 }
 
+/// Where each block begins; of many blocks only some have their number there.
+std::vector<std::pair<double, std::string>> block_marks(const std::vector<NamedErrors>& layers) {
+  std::vector<std::pair<double, std::string>> marks;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    if (const std::string& name = layers[i].name; name.starts_with("blocks.") && name.ends_with(".norm1"))
+      marks.emplace_back(static_cast<double>(i), name.substr(7, name.size() - 7 - 6).substr(0, 4));
+  const std::size_t step = marks.size() / 16 + 1;
+  for (std::size_t i = 0; i < marks.size(); ++i)
+    if (i % step != 0) marks[i].second.clear();
+  return marks;
+}
+
 /// What a kind of layer counts as.
 constexpr std::array groups{"attention", "projections", "MLP", "norms", "the rest"};
 std::size_t group_of(const std::string& layer) {
@@ -118,6 +130,8 @@ std::size_t group_of(const std::string& layer) {
 
 std::string throughput_cards(const Report& report) {
   const Colours colour(report);
+  const std::int64_t batch = report.runs.front().batch;
+  const bool one_batch = std::ranges::all_of(report.runs, [&](const Run& run) { return run.batch == batch; });
   std::string html;
   for (const std::string pass : {"forward", "backward"}) {
     std::vector<Bar> all;
@@ -125,16 +139,17 @@ std::string throughput_cards(const Report& report) {
       const Speed* speed = speed_of(result, pass, run.batch);
       if (speed == nullptr) return;
       const auto rate = [&](double ms) { return static_cast<double>(speed->batch) / ms * 1000; };
-      all.push_back({model_of(run, result).label + ", " + colour.text(r, result),
+      all.push_back({model_of(run, result).label + ", " + colour.text(r, result) +
+                         (one_batch ? "" : fmt::format(", batch {}", run.batch)),
                      number_text(speed->images_per_s) + " images/s", speed->images_per_s, rate(speed->ms.p75),
                      rate(speed->ms.p25), colour(r, result)});
     });
     if (all.empty()) continue;
     html +=
         card(pass == "forward" ? "Throughput, inference" : "Throughput, forward and backward",
-             fmt::format("Images a second in batches of {}, at the median time; the dark line spans the middle half "
+             fmt::format("Images a second in batches of {}, at the median time; the thin line spans the middle half "
                          "of all times.",
-                         report.runs.front().batch),
+                         one_batch ? std::to_string(batch) : "each run's own size"),
              bars(all));
   }
   return html;
@@ -148,9 +163,11 @@ std::string error_cards(const Report& report) {
     std::vector<LegendEntry> entries;
     std::vector<double> values;
     std::map<double, std::size_t> tolerances;
+    std::vector<std::pair<double, std::string>> blocks;
     double layers = 1;
     for_each_result(report, [&](std::size_t r, const Run& run, const Result& result) {
       if (model_of(run, result).label != label || !result.accuracy) return;
+      if (blocks.empty()) blocks = block_marks(result.accuracy->layers);
       Series line{.points = {}, .colour = colour(r, result)};
       for (std::size_t i = 0; i < result.accuracy->layers.size(); ++i) {
         const NamedErrors& layer = result.accuracy->layers[i];
@@ -166,8 +183,8 @@ std::string error_cards(const Report& report) {
     if (series.empty()) continue;
     for (const auto& [tolerance, of_colour] : tolerances)
       series.push_back({.points = {{0, tolerance}, {layers, tolerance}}, .colour = of_colour, .dashed = true});
-    PlotAxis x{"steps of the forward pass, from the patches to the logits", false, 0, layers};
-    x.numbers = false;
+    PlotAxis x{"steps of the forward pass, by block", false, 0, layers};
+    x.marks = std::move(blocks);
     html += card("Error per layer, " + label,
                  "Distance to the fp64 reference, relative (L2), after each step. Dashed: the tolerance of each type.",
                  plot("Relative error of each layer of " + label, x, axis_for("relative error", true, values), series) +

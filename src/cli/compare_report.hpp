@@ -75,7 +75,6 @@ struct Result {
   std::string dtype;
   std::string error, failed_in;  ///< why the rest is missing, and in which stage; empty if nothing is
   double tolerance = unknown;
-  double kernels_seconds = unknown;  ///< until all kernels of the forward pass were ready
   std::optional<Accuracy> accuracy;
   std::optional<Gradients> gradients;
   std::vector<Speed> speeds;
@@ -108,6 +107,8 @@ struct DeviceReport {
   bool estimated = false;
   std::string tuning_table, tuning_note;
   std::vector<TuningUse> tuning;
+  std::int64_t kernels = 0;          ///< that the comparison needs
+  double kernels_seconds = unknown;  ///< until all of them were ready
   std::vector<ComputeCeiling> ceilings;
   double bandwidth_gbs = unknown;
 };

@@ -9,6 +9,7 @@
 #include "cli/compare_errors.hpp"
 #include "cli/compare_gradients.hpp"
 #include "cli/compare_host.hpp"
+#include "cli/compare_kernels.hpp"
 #include "cli/compare_speed.hpp"
 
 namespace sylvit::cli::compare {
@@ -49,6 +50,7 @@ class Comparison {
         report.error = error.what();
         continue;
       }
+      build_kernels(*devices_.back(), dtypes, report);
       for (std::size_t m = 0; m < request_.models.size(); ++m)
         for (const DType dtype : dtypes) {
           Result& result = results_.emplace_back();
@@ -65,6 +67,16 @@ class Comparison {
       for (const DeviceReport& device : run_.devices) reasons += fmt::format("; {}: {}", device.name, device.error);
       throw Error("no device could be opened" + reasons);
     }
+  }
+
+  /// All at once. Should that fail, each combination builds its own, and the one that cannot says why.
+  void build_kernels(const Device& device, const std::vector<DType>& dtypes, DeviceReport& report) const try {
+    request_.at_stage({report.name, "", "", "building kernels"});
+    const std::vector<runtime::KernelName> kernels = kernels_of(device, request_, dtypes);
+    report.kernels = static_cast<std::int64_t>(kernels.size());
+    report.kernels_seconds = milliseconds([&] { runtime::prepare(device, kernels); }) / 1000;
+  } catch (const std::exception&) {
+    report.kernels_seconds = unknown;
   }
 
   /// Does a variant's work unless it has failed before; false if it has, or does now.
@@ -103,7 +115,7 @@ class Comparison {
       if (variant.model != &model) continue;
       Result& result = *variant.result;
       const bool computed = attempt(variant, "outputs", [&] {
-        outputs[i] = outputs_of(variant.device, model, variant.dtype, result.kernels_seconds);
+        outputs[i] = outputs_of(variant.device, model, variant.dtype);
         result.accuracy = accuracy_of(model, *outputs[i], judge, result.tolerance);
         result.top1 = top_classes_of(std::span<const float>(outputs[i]->logits), model.config.classes);
         result.logits.assign(outputs[i]->judged_logits.begin(), outputs[i]->judged_logits.end());
@@ -137,7 +149,10 @@ class Comparison {
     auto found = profiling_.find(variant.device_position);
     if (found == profiling_.end()) {
       const std::string index = std::to_string(variant.device.info().index);
-      found = profiling_.emplace(variant.device_position, Device::open(index, {.warn = {}, .profiling = true})).first;
+      const Device device = Device::open(index, {.warn = {}, .profiling = true});
+      const std::vector<DType> dtypes = dtypes_of(request_, request_.devices[variant.device_position]);
+      runtime::prepare(device, kernels_of(device, request_, dtypes));
+      found = profiling_.emplace(variant.device_position, device).first;
     }
     return found->second;
   }
@@ -326,7 +341,7 @@ std::size_t stages_of(const Request& request) {
   std::vector<std::int64_t> batches = request.sweep;
   if (std::ranges::find(batches, request.batch) == batches.end()) batches.push_back(request.batch);
   const std::size_t of_variant = 3 + (request.gradients != GradientsOf::none ? 1U : 0U) + (request.backward ? 1U : 0U);
-  return request.devices.size() + request.models.size() + variants * of_variant +
+  return 2 * request.devices.size() + request.models.size() + variants * of_variant +
          names.size() * (batches.size() + (request.backward ? 1U : 0U));
 }
 

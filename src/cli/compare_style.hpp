@@ -19,6 +19,8 @@ h1{font-size:1.7rem;line-height:1.2;margin:0 0 4px;letter-spacing:-.01em}
 h2{font-size:1.25rem;margin:40px 0 12px;padding-bottom:6px;border-bottom:1px solid var(--line)}
 h3{font-size:1rem;margin:0}
 p{margin:6px 0}
+h3.table{margin:22px 0 0}
+.kicker{margin:0;color:var(--accent);font-weight:600;font-size:.85rem}
 .lead{color:var(--soft);margin:0 0 14px}
 .note{border-left:4px solid var(--accent);background:var(--card);padding:8px 12px;margin:8px 0;border-radius:0 6px 6px 0}
 .note.bad{border-color:var(--bad);background:var(--bad-page)}
@@ -91,7 +93,7 @@ dl{grid-template-columns:1fr}dd{margin-bottom:6px}
 body{font-size:11px}
 .card,tr,.note{break-inside:avoid}
 h2,h3,summary{break-after:avoid}
-details::details-content{content-visibility:visible;block-size:auto}
+details.prints::details-content{content-visibility:visible;block-size:auto}
 }
 )css";
 

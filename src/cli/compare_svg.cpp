@@ -27,7 +27,7 @@ std::string tick_text(double value) {
   return fmt::format("{:.4g}", value);
 }
 
-std::vector<double> ticks_of(const PlotAxis& axis) {
+std::vector<double> round_numbers(const PlotAxis& axis) {
   std::vector<double> ticks;
   if (axis.powers_of_two) {
     for (double tick = 1; tick <= axis.to; tick *= 2)
@@ -46,6 +46,13 @@ std::vector<double> ticks_of(const PlotAxis& axis) {
   const double step = decade * (rough / decade > 5 ? 10 : rough / decade > 2 ? 5 : rough / decade > 1 ? 2 : 1);
   for (double tick = std::ceil(axis.from / step) * step; tick <= axis.to + 1e-9 * step; tick += step)
     ticks.push_back(std::abs(tick) < 1e-9 * step ? 0 : tick);
+  return ticks;
+}
+
+std::vector<std::pair<double, std::string>> ticks_of(const PlotAxis& axis) {
+  if (!axis.marks.empty()) return axis.marks;
+  std::vector<std::pair<double, std::string>> ticks;
+  for (const double number : round_numbers(axis)) ticks.emplace_back(number, tick_text(number));
   return ticks;
 }
 
@@ -112,19 +119,19 @@ std::string plot(const std::string& what, const PlotAxis& x, const PlotAxis& y, 
   const auto at_y = [&](double value) { return height - bottom - (height - top - bottom) * place_of(y, value); };
   std::string svg =
       fmt::format(R"(<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">)", width, height, escaped(what));
-  for (const double tick : ticks_of(x)) {
+  for (const auto& [tick, text] : ticks_of(x)) {
     svg += fmt::format(R"(<line class="grid" x1="{0:.1f}" y1="{1}" x2="{0:.1f}" y2="{2}"/>)", at_x(tick), top,
                        height - bottom);
-    if (x.numbers)
+    if (!text.empty())
       svg += fmt::format(R"(<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>)", at_x(tick), height - bottom + 13,
-                         tick_text(tick));
+                         escaped(text));
   }
-  for (const double tick : ticks_of(y)) {
+  for (const auto& [tick, text] : ticks_of(y)) {
     svg += fmt::format(R"(<line class="grid" x1="{1}" y1="{0:.1f}" x2="{2}" y2="{0:.1f}"/>)", at_y(tick), left,
                        width - right);
-    if (y.numbers)
+    if (!text.empty())
       svg += fmt::format(R"(<text x="{}" y="{:.1f}" text-anchor="end">{}</text>)", left - 5, at_y(tick) + 3.5,
-                         tick_text(tick));
+                         escaped(text));
   }
   svg += fmt::format(R"(<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>)", (left + width - right) / 2,
                      height - 6, escaped(x.label));

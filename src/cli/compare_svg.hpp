@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sylvit::cli::compare {
@@ -17,8 +18,8 @@ struct PlotAxis {
   std::string label;
   bool logarithmic = false;
   double from = 0, to = 1;
-  bool powers_of_two = false;  ///< ticks at 1, 2, 4, …; logarithmic only
-  bool numbers = true;         ///< with numbers at the ticks
+  bool powers_of_two = false;                              ///< ticks at 1, 2, 4, …; logarithmic only
+  std::vector<std::pair<double, std::string>> marks = {};  ///< ticks of one's own instead; a text may be empty
 };
 
 struct Point {

@@ -2,6 +2,7 @@
 #include <sylvit/error.hpp>
 #include <sylvit/vit.hpp>
 
+#include "nn/vit_kernels.hpp"
 #include "nn/vit_memory.hpp"
 #include "nn/vit_pass.hpp"
 #include "runtime/rehearsal.hpp"
@@ -52,6 +53,11 @@ Needs needs_of(const Device& device, const VitConfig& config, const VitOptions& 
 }
 
 }  // namespace
+
+std::vector<runtime::KernelName> nn::vit_kernels(const Device& device, const VitConfig& config,
+                                                 const VitOptions& options) {
+  return needs_of(device, config, options).kernels;
+}
 
 std::size_t activation_bytes(const Device& device, const VitConfig& config, const VitOptions& options) {
   const Needs needs = needs_of(device, config, options);

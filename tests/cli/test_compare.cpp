@@ -77,6 +77,8 @@ TEST_SUITE("cli/compare") {
     CHECK(has(run["command"].get<std::string>(), "compare --width 64"));
     CHECK(run["devices"][0]["bandwidth_gbs"].get<double>() > 0);
     CHECK(run["devices"][0]["ceilings"].size() == 2);
+    CHECK(run["devices"][0]["kernels"].get<int>() > 20);
+    CHECK(run["devices"][0]["kernels_seconds"].get<double>() > 0);
     CHECK(!run["devices"][0]["tuning"].empty());
     REQUIRE(run["results"].size() == 4);
     for (const Json& one : run["results"]) {
