@@ -18,13 +18,13 @@ using sylvit::test::OnDevice;
 
 namespace {
 
-/// The library's own gelu, word for word, under another name.
-const char* const gelu_source = R"(
-  struct MyGelu {
-    [[gnu::always_inline]] static float value(float s) { return s * fast_normal(s).distribution; }
+/// The library's own silu, word for word, under another name.
+const char* const silu_source = R"(
+  struct MySilu {
+    [[gnu::always_inline]] static float value(float s) { return s * fast_sigmoid(s); }
     [[gnu::always_inline]] static float slope(float s) {
-      const Normal normal = fast_normal(s);
-      return sycl::fma(s, normal.density(), normal.distribution);
+      const float y = fast_sigmoid(s);
+      return y * sycl::fma(s, 1.0F - y, 1.0F);
     }
   };)";
 
@@ -72,10 +72,10 @@ Results<T> run(const AttentionDescription& description) {
 
 TEST_SUITE("nn/custom_score") {
   TEST_CASE("a score from outside gives the bits of the same score from inside") {
-    const CustomScore custom("MyGelu", gelu_source);
-    CHECK(run<float>(described(custom)) == run<float>({.score = Score::gelu}));
-    CHECK(run<sylvit::bf16>(described(custom)) == run<sylvit::bf16>({.score = Score::gelu}));
-    CHECK(run<sylvit::f16>(described(custom)) == run<sylvit::f16>({.score = Score::gelu}));
+    const CustomScore custom("MySilu", silu_source);
+    CHECK(run<float>(described(custom)) == run<float>({.score = Score::silu}));
+    CHECK(run<sylvit::bf16>(described(custom)) == run<sylvit::bf16>({.score = Score::silu}));
+    CHECK(run<sylvit::f16>(described(custom)) == run<sylvit::f16>({.score = Score::silu}));
   }
 
   TEST_CASE("scores of one name and different text are different scores") {
@@ -98,7 +98,7 @@ TEST_SUITE("nn/custom_score") {
     sylvit::VitConfig config{.width = 64, .depth = 2, .heads = 1, .mlp = 128, .patch = 8};
     config.image_height = config.image_width = 32;
     config.classes = 5;
-    config.score = Score::gelu;
+    config.score = Score::silu;
     std::vector<float> pixels(static_cast<std::size_t>(2 * 3 * 32 * 32));
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = std::sin(static_cast<float>(i) / 7);
     const OnDevice<float> images(std::span<const float>(pixels), {2, 3, 32, 32});
@@ -113,10 +113,10 @@ TEST_SUITE("nn/custom_score") {
     const std::vector<float> own = logits_of(config);
     config.score = Score::custom;
     check_error([&] { config.check(); }, {"no custom_score"});
-    config.custom_score = CustomScore("MyGelu", gelu_source);
+    config.custom_score = CustomScore("MySilu", silu_source);
     CHECK(logits_of(config) == own);
     sylvit::VitConfig other = config;
-    other.custom_score = CustomScore("MyGelu", std::string(gelu_source) + "\n");
+    other.custom_score = CustomScore("MySilu", std::string(silu_source) + "\n");
     CHECK(!(other == config));
   }
 
@@ -198,13 +198,13 @@ TEST_SUITE("nn/custom_score") {
   }
 
   TEST_CASE("bad scores are one sentence") {
-    check_error([] { CustomScore("not a name", gelu_source); }, {"not a name", "the name of its struct"});
-    check_error([] { CustomScore("1st", gelu_source); }, {"1st"});
-    check_error([] { CustomScore("", gelu_source); }, {"cannot be called"});
-    check_error([] { CustomScore("MyGelu", " \n"); }, {"MyGelu has no source"});
+    check_error([] { CustomScore("not a name", silu_source); }, {"not a name", "the name of its struct"});
+    check_error([] { CustomScore("1st", silu_source); }, {"1st"});
+    check_error([] { CustomScore("", silu_source); }, {"cannot be called"});
+    check_error([] { CustomScore("MySilu", " \n"); }, {"MySilu has no source"});
     check_error([] { run<float>({.score = Score::custom}); }, {"no custom_score is given"});
-    check_error([] { run<float>({.score = Score::relu, .custom_score = CustomScore("MyGelu", gelu_source)}); },
-                {"MyGelu", "relu", "Score::custom"});
+    check_error([] { run<float>({.score = Score::relu, .custom_score = CustomScore("MySilu", silu_source)}); },
+                {"MySilu", "relu", "Score::custom"});
     check_error([] { sylvit::parse_score("custom"); }, {"there is no score"});
   }
 
@@ -231,6 +231,6 @@ TEST_SUITE("nn/custom_score") {
           {"Wide::value must take and give a float"});
     fails("Open", "struct Open { static float value(float s) { return s; }", {"Open"});
     // The device is none the worse for it.
-    CHECK(!run<float>({.score = Score::gelu}).o.empty());
+    CHECK(!run<float>({.score = Score::silu}).o.empty());
   }
 }
