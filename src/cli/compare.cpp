@@ -26,7 +26,7 @@ struct Options {
   InputOptions inputs;
   std::vector<std::string> devices, dtypes, tolerances;
   std::int64_t batch = 4;
-  std::vector<std::int64_t> sweep{1, 2, 8};
+  std::vector<std::int64_t> sweep{1, 2};
   double seconds = 0.5;
   std::string gradients = "tiny";
   bool forward_only = false;

@@ -131,7 +131,7 @@ std::vector<std::string> error_cells(const std::string& name, const Errors& erro
 
 const NamedErrors* worst_of(const std::vector<NamedErrors>& all) {
   const auto found = std::ranges::max_element(all, [](const NamedErrors& a, const NamedErrors& b) {
-    const auto size = [](double error) { return std::isnan(error) ? INFINITY : error; };
+    const auto size = [](double error) { return std::isnan(error) ? std::numeric_limits<double>::infinity() : error; };
     return size(a.errors.l2) < size(b.errors.l2);
   });
   return found == all.end() ? nullptr : &*found;

@@ -309,7 +309,7 @@ std::string layer_cards(const Report& report) {
         "stack\">",
         escaped(model_of(run, result).label + ", " + colour.text(r, result)), number_text(all));
     for (std::size_t i = 0; i < ms.size(); ++i)
-      rows += fmt::format("<div class=\"fill s{}\" style=\"width:{:.2f}%\" title=\"{}: {:.1f} %\"></div>", i,
+      rows += fmt::format(R"(<div class="fill s{}" style="width:{:.2f}%" title="{}: {:.1f} %"></div>)", i,
                           100 * ms[i] / all, groups[i], 100 * ms[i] / all);
     rows += "</div></div>";
   });
@@ -319,7 +319,7 @@ std::string layer_cards(const Report& report) {
   return card(
       "Where the time goes",
       "Shares of a forward pass by kind of layer, from the device's own clock. The tables below have each kind.",
-      "<div class=\"bars\">" + rows + "</div>" + legend(entries));
+      R"(<div class="bars">)" + rows + "</div>" + legend(entries));
 }
 
 }  // namespace sylvit::cli::compare

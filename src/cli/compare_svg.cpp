@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
+#include <limits>
 
 namespace sylvit::cli::compare {
 
@@ -95,8 +96,8 @@ std::string escaped(std::string_view text) {
 
 PlotAxis axis_for(std::string label, bool logarithmic, const std::vector<double>& values) {
   PlotAxis axis{std::move(label), logarithmic};
-  double least = INFINITY;
-  double most = -INFINITY;
+  double least = std::numeric_limits<double>::infinity();
+  double most = -least;
   for (const double value : values)
     if (drawable(axis, value)) {
       least = std::min(least, value);
