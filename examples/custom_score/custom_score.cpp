@@ -122,8 +122,10 @@ int main() try {
   device.wait();
 
   const Expected expected(q, k, v, o_gradient);
-  const bool good = agree("o", o.read(), expected.o) & agree("dq", dq.read(), expected.dq) &
-                    agree("dk", dk.read(), expected.dk) & agree("dv", dv.read(), expected.dv);
+  bool good = agree("o", o.read(), expected.o);
+  good = agree("dq", dq.read(), expected.dq) && good;
+  good = agree("dk", dk.read(), expected.dk) && good;
+  good = agree("dv", dv.read(), expected.dv) && good;
   return good ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "custom_score: %s\n", error.what());

@@ -5,8 +5,8 @@
 //       [[gnu::always_inline]] static float value(float s) { return 0.5F * (s + sycl::sqrt(s * s + 4.0F)); }
 //       [[gnu::always_inline]] static float slope(float s) { return 0.5F + 0.5F * s / sycl::sqrt(s * s + 4.0F); }
 //     };
-//     const auto squareplus = sylvit::custom_score<Squareplus, {.bf16 = false, .f16 = false, .head_size =
-//     64}>("Squareplus");
+//     constexpr sylvit::CustomScoreKernels kernels{.bf16 = false, .f16 = false, .head_size = 64};
+//     const auto squareplus = sylvit::custom_score<Squareplus, kernels>("Squareplus");
 //
 // Each storage type and head size costs the application compilation time; so say which are needed.
 #pragma once
@@ -43,7 +43,7 @@ struct CustomScoreKernels {
 namespace sylvit {
 
 /// The score whose value(s) and slope(s) are static functions of `Score`. `name` is for messages.
-template <class Score, CustomScoreKernels wanted = {}>
+template <class Score, CustomScoreKernels wanted = CustomScoreKernels{}>
 CustomScore custom_score(std::string name) {
   static_assert(
       std::is_same_v<decltype(Score::value(0.0F)), float> && std::is_same_v<decltype(Score::slope(0.0F)), float>,

@@ -10,11 +10,14 @@ namespace sylvit {
 
 /// bfloat16: the upper half of an f32.
 struct bf16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  ///< as it is stored
 
   bf16() = default;
+  /// The nearest bf16.
   explicit constexpr bf16(float value) : bits(round(std::bit_cast<std::uint32_t>(value))) {}
+  /// Exactly that number.
   constexpr operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+  /// The number that is stored as these bits.
   static constexpr bf16 from_bits(std::uint16_t raw) {
     bf16 result;
     result.bits = raw;
@@ -33,11 +36,14 @@ struct bf16 {
 
 /// IEEE 754 binary16.
 struct f16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  ///< as it is stored
 
   f16() = default;
+  /// The nearest f16.
   explicit constexpr f16(float value) : bits(round(std::bit_cast<std::uint32_t>(value))) {}
+  /// Exactly that number.
   constexpr operator float() const { return widen(bits); }
+  /// The number that is stored as these bits.
   static constexpr f16 from_bits(std::uint16_t raw) {
     f16 result;
     result.bits = raw;

@@ -21,6 +21,8 @@
 #ifndef SYLVIT_SYLVIT_H
 #define SYLVIT_SYLVIT_H
 
+/* NOLINTBEGIN(modernize-*): this is C. */
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -123,5 +125,7 @@ SYLVIT_C_API void sylvit_model_free(sylvit_model* model);
 #if defined(__cplusplus)
 }
 #endif
+
+/* NOLINTEND(modernize-*) */
 
 #endif

@@ -9,7 +9,8 @@ namespace sylvit::test {
 CustomScore squareplus_as_type();
 
 CustomScore squareplus_as_type() {
-  return custom_score<Squareplus, {.bf16 = false, .f16 = false, .head_size = 64}>("Squareplus");
+  constexpr CustomScoreKernels kernels{.bf16 = false, .f16 = false, .head_size = 64};
+  return custom_score<Squareplus, kernels>("Squareplus");
 }
 
 }  // namespace sylvit::test
