@@ -78,20 +78,6 @@ std::string details(const std::string& heading, const std::string& remark, const
 
 std::string bytes_text(std::int64_t bytes) { return bytes > 0 ? readable_bytes(static_cast<std::size_t>(bytes)) : "-"; }
 
-const ModelReport& model_of(const Run& run, const Result& result) {
-  return run.models[static_cast<std::size_t>(result.model)];
-}
-const DeviceReport& device_of(const Run& run, const Result& result) {
-  return run.devices[static_cast<std::size_t>(result.device)];
-}
-
-/// Visits every result with its run.
-template <class Visit>
-void for_each_result(const Report& report, const Visit& visit) {
-  for (std::size_t r = 0; r < report.runs.size(); ++r)
-    for (const Result& result : report.runs[r].results) visit(r, report.runs[r], result);
-}
-
 std::string headed(const std::string& heading, const Table& table) {
   return table.empty() ? "" : fmt::format("<h3 class=\"table\">{}</h3>\n{}", escaped(heading), table.html());
 }

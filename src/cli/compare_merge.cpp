@@ -11,14 +11,6 @@ namespace sylvit::cli::compare {
 
 namespace {
 
-const ModelReport& model_of(const Run& run, const Result& result) {
-  return run.models[static_cast<std::size_t>(result.model)];
-}
-
-const DeviceReport& device_of(const Run& run, const Result& result) {
-  return run.devices[static_cast<std::size_t>(result.device)];
-}
-
 std::string labels_of(const Run& run) {
   std::string labels;
   for (const ModelReport& model : run.models) labels += (labels.empty() ? "" : ", ") + model.label;

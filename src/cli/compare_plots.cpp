@@ -35,20 +35,6 @@ std::string legend(const std::vector<LegendEntry>& entries) {
   return html + "</ul>";
 }
 
-const ModelReport& model_of(const Run& run, const Result& result) {
-  return run.models[static_cast<std::size_t>(result.model)];
-}
-const DeviceReport& device_of(const Run& run, const Result& result) {
-  return run.devices[static_cast<std::size_t>(result.device)];
-}
-
-/// Visits every result with its run.
-template <class Visit>
-void for_each_result(const Report& report, const Visit& visit) {
-  for (std::size_t r = 0; r < report.runs.size(); ++r)
-    for (const Result& result : report.runs[r].results) visit(r, report.runs[r], result);
-}
-
 /// A colour for each device and type, the same in every plot.
 class Colours {
  public:

@@ -150,6 +150,20 @@ struct Report {
   std::vector<Pair> pairs;
 };
 
+inline const ModelReport& model_of(const Run& run, const Result& result) {
+  return run.models[static_cast<std::size_t>(result.model)];
+}
+inline const DeviceReport& device_of(const Run& run, const Result& result) {
+  return run.devices[static_cast<std::size_t>(result.device)];
+}
+
+/// Visits every result with its run.
+template <class Visit>
+void for_each_result(const Report& report, const Visit& visit) {
+  for (std::size_t r = 0; r < report.runs.size(); ++r)
+    for (const Result& result : report.runs[r].results) visit(r, report.runs[r], result);
+}
+
 // For sentences and headings.
 
 /// "AMD EPYC (opencl, rtc)"; of several runs also the run: "AMD EPYC (opencl, rtc, run 2)".

@@ -149,8 +149,9 @@ struct Softplus {
   [[gnu::always_inline]] static float slope(float s) { return fast_sigmoid(s); }
 };
 
-/// s * Phi(s), Phi the normal distribution function. The value has Phi(s) = 1/2 + s P(s²) / Q(s²), with the fractions that
-/// Eigen has for erf: right to 2 ε |s|, like PyTorch's, and half the instructions of fast_normal, which the slope needs.
+/// s * Phi(s), Phi the normal distribution function. The value has Phi(s) = 1/2 + s P(s²) / Q(s²), with the fractions
+/// that Eigen has for erf: right to 2 ε |s|, like PyTorch's, and half the instructions of fast_normal, which the slope
+/// needs.
 struct Gelu {
   [[gnu::always_inline]] static float value(float s) {
     float x = s < -5.65F ? -5.65F : s;
