@@ -61,13 +61,13 @@ class Training {
   }
 
   void backward(Vit& model, const VitParameters& parameters, const TensorView& images, const TensorView& logits) {
-    const float scale = parameters.dtype() == DType::f16 ? loss_scale : 1.0F;
+    const float scale = nn::loss_scale(parameters.dtype());
     nn::cross_entropy(device_, logits, targets_, losses_, mean_, logits_gradient_, {.gradient_scale = scale});
     model.backward(parameters, images, logits_gradient_, gradients_);
   }
 
   void step(const VitParameters& parameters) {
-    const float scale = parameters.dtype() == DType::f16 ? 1 / loss_scale : 1.0F;
+    const float scale = 1 / nn::loss_scale(parameters.dtype());
     nn::write_step_control(device_, gradients_.flat(), *state_, {.gradient_scale = scale, .max_norm = 1.0F});
     nn::adamw(device_, parameters.values().flat(), gradients_.flat(), first_->flat(), second_->flat(),
               parameters.copy(), *segments_, *state_, {.learning_rate = 1e-5F});
@@ -76,8 +76,6 @@ class Training {
   std::size_t bytes() const { return gradients_.flat().span_bytes() * (first_ ? 3 : 1); }
 
  private:
-  static constexpr float loss_scale = 1024.0F;
-
   static TensorView labels(std::int64_t batch, std::int64_t classes, DeviceTensors& tensors) {
     std::vector<std::int64_t> values;
     for (std::int64_t i = 0; i < batch; ++i) values.push_back(i * 7 % classes);

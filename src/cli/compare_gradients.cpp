@@ -62,8 +62,7 @@ Gradients gradients_of(const Device& device, const Model& model, DType dtype, co
   const TensorView logits_gradient = tensors.empty(dtype, logits.shape());
   const TensorView losses = tensors.empty(DType::f32, {model.judged});
   const TensorView mean = tensors.empty(DType::f32, {1});
-  // A power of two that keeps f16 gradients away from the smallest numbers.
-  const float scale = dtype == DType::f16 ? 1024.0F : 1.0F;
+  const float scale = nn::loss_scale(dtype);
   vit.forward(parameters, images, logits);
   nn::cross_entropy(device, logits, targets, losses, mean, logits_gradient, {.gradient_scale = scale});
   vit.backward(parameters, images, logits_gradient, gradients);

@@ -87,10 +87,8 @@ void SpeedBench::run(std::int64_t batch) {
   const auto some = [&](const TensorView& view) { return view.slice(0, 0, batch); };
   parts.vit.forward(parts.parameters, some(parts.images), some(parts.logits));
   if (parts.gradients) {
-    // As in training: keeps f16 gradients away from the smallest numbers.
-    const float scale = parts.dtype == DType::f16 ? 1024.0F : 1.0F;
     nn::cross_entropy(parts.device, some(parts.logits), some(parts.targets), some(parts.losses), parts.mean,
-                      some(parts.logits_gradient), {.gradient_scale = scale});
+                      some(parts.logits_gradient), {.gradient_scale = nn::loss_scale(parts.dtype)});
     parts.vit.backward(parts.parameters, some(parts.images), some(parts.logits_gradient), *parts.gradients);
   }
   parts.device.wait();

@@ -91,8 +91,7 @@ void run(const Options& options) {
     const TensorView losses = tensors.empty(DType::f32, {count});
     const TensorView mean = tensors.empty(DType::f32, {1});
     const TensorView logits_gradient = tensors.empty(dtype, logits.shape());
-    // A power of two that keeps f16 gradients away from the smallest numbers.
-    const float scale = dtype == DType::f16 ? 1024.0F : 1.0F;
+    const float scale = nn::loss_scale(dtype);
     nn::cross_entropy(device, logits, targets, losses, mean, logits_gradient, {.gradient_scale = scale});
     model.backward(parameters, images, logits_gradient, gradients);
     results.add("loss", Shape{}, tensors.download(mean));

@@ -22,6 +22,9 @@ struct LossOptions {
   float gradient_scale = 1.0F;  ///< a loss scale: the gradient, not the loss, is multiplied with it
 };
 
+/// A fixed gradient_scale for one pass: a power of two that keeps f16 gradients away from the smallest numbers.
+constexpr float loss_scale(DType dtype) { return dtype == DType::f16 ? 1024.0F : 1.0F; }
+
 /// logits: T [batch, classes]. targets: labels, i64 or i32 [batch], or soft targets, f32 [batch, classes]. Writes each
 /// image's loss, f32 [batch], their mean, f32 [1], and, unless it is empty, the gradient of the mean, [batch, classes]
 /// in the logits' type or, for f32 logits, any storage type. A label that is no class makes NaN; see check_labels.
