@@ -74,22 +74,20 @@ std::vector<tuning::Record> candidates_of(const TuneJob& job, const tuning::Tabl
   if (!job.choices.empty()) return job.choices;
   const tuning::Machine machine = tuning::Machine::of(device);
   std::vector<tuning::Record> result;
-  std::set<std::map<std::string, int, std::less<>>> seen{used.numbers};
+  std::set<std::map<std::string, int, std::less<>>> seen{tuning::effective_numbers(used, job.workload)};
   const auto add = [&](const tuning::Record& record) {
-    if (tuning::is_plausible(record, machine, job.workload) && seen.insert(record.numbers).second)
-      result.push_back(record);
+    if (seen.insert(tuning::effective_numbers(record, job.workload)).second) result.push_back(record);
   };
   const bool ahead_of_time = device.toolchain != "rtc";
   if (ahead_of_time) {
     // What is compiled in, and nothing else.
     for (const tuning::Record* record : table.leading_to(job.workload.wanted))
-      if (record->runs_up_to >= job.workload.wanted.head_size && record->length.holds(job.workload.wanted.length) &&
-          seen.insert(record->numbers).second)
-        result.push_back(*record);
+      if (record->runs_up_to >= job.workload.wanted.head_size && record->length.holds(job.workload.wanted.length))
+        add(*record);
     return result;
   }
   for (const tuning::Record& record : table.records())
-    if (record.kernel == used.kernel) add(record);
+    if (record.kernel == used.kernel && tuning::is_plausible(record, machine, job.workload)) add(record);
   for (const tuning::Record& record : tuning::neighbours_of(used, machine, job.workload)) add(record);
   for (const tuning::Record& record : tuning::candidates_for(machine, job.workload)) add(record);
   return result;

@@ -6,10 +6,12 @@
 #include <sylvit/version.hpp>
 
 #include <algorithm>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <sstream>
+#include <thread>
 #include <unordered_map>
 
 #include "runtime/embedded.hpp"
@@ -58,9 +60,8 @@ class RunTimeLibrary final : public KernelLibrary {
       : queue_(std::move(queue)), device_(std::move(device)), cache_(KernelCache::from_environment(std::move(warn))) {}
 
   void prepare(std::span<const KernelName> kernels) override {
-    const std::scoped_lock lock(mutex_);
-    const auto is_there = [&](const KernelName& kernel) { return kernels_.contains(entry_name(kernel)); };
-    if (std::ranges::all_of(kernels, is_there)) return;
+    const std::scoped_lock lock(building_);
+    if (std::ranges::all_of(kernels, [&](const KernelName& kernel) { return found(kernel).has_value(); })) return;
     // The whole batch, in a fixed order, even if some of it is there: so its cache entry depends on what the work needs
     // and not on what ran before.
     std::vector<KernelName> batch(kernels.begin(), kernels.end());
@@ -75,15 +76,7 @@ class RunTimeLibrary final : public KernelLibrary {
         throw Error("the custom score " + kernel.custom->name + " has no source, and this library builds its kernels " +
                         "at run time",
                     "give it as CustomScore(name, source)", device_.name);
-    const std::string source = source_of(batch);
-    const std::string key = key_of(source);
-    if (const std::optional<std::vector<char>> stored = cache_.load(key); stored && add(*stored, batch)) return;
-    // What was just built is used in its serialised form too, as if it came from disk: a bundle that the compiler made
-    // refers to the compiler's own state, and letting go of it at the end of the process, after that state, crashes.
-    const std::vector<char> built = build(source, batch);
-    if (!add(built, batch))
-      throw Error("the device does not take the kernels that the run-time compiler built", {}, device_.name);
-    cache_.store(key, {built.data(), built.size()});
+    build_in_parts(batch);
   }
 
   sycl::event submit(const KernelName& kernel, const Grid& grid, std::span<const std::byte> arguments,
@@ -104,14 +97,45 @@ class RunTimeLibrary final : public KernelLibrary {
 
  private:
   sycl::kernel find(const KernelName& kernel) {
-    const std::string entry = entry_name(kernel);
-    {
-      const std::scoped_lock lock(mutex_);
-      if (const auto found = kernels_.find(entry); found != kernels_.end()) return found->second;
-    }
+    if (const std::optional<sycl::kernel> built = found(kernel)) return *built;
     prepare(std::span(&kernel, 1));
-    const std::scoped_lock lock(mutex_);
-    return kernels_.at(entry);
+    return found(kernel).value();
+  }
+
+  std::optional<sycl::kernel> found(const KernelName& kernel) {
+    const std::scoped_lock lock(kernels_mutex_);
+    const auto entry = kernels_.find(entry_name(kernel));
+    return entry == kernels_.end() ? std::nullopt : std::optional(entry->second);
+  }
+
+  /// A part for each thread, unless the parts are so small that reading the headers takes longer than the kernels.
+  void build_in_parts(std::span<const KernelName> batch) {
+    constexpr std::size_t least = 3;
+    const std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
+    const std::size_t count = std::clamp<std::size_t>(batch.size() / least, 1, threads);
+    std::vector<std::future<void>> parts;
+    for (std::size_t i = 1; i < count; ++i)
+      parts.push_back(std::async(std::launch::async, [this, part = part_of(batch, i, count)] { provide(part); }));
+    provide(part_of(batch, 0, count));
+    for (std::future<void>& part : parts) part.get();
+  }
+
+  static std::span<const KernelName> part_of(std::span<const KernelName> batch, std::size_t i, std::size_t count) {
+    const std::size_t first = batch.size() * i / count;
+    return batch.subspan(first, batch.size() * (i + 1) / count - first);
+  }
+
+  /// Gets the kernels from the cache or builds them.
+  void provide(std::span<const KernelName> batch) {
+    const std::string source = source_of(batch);
+    const std::string key = key_of(source);
+    if (const std::optional<std::vector<char>> stored = cache_.load(key); stored && add(*stored, batch)) return;
+    // What was just built is used in its serialised form too, as if it came from disk: a bundle that the compiler made
+    // refers to the compiler's own state, and letting go of it at the end of the process, after that state, crashes.
+    const std::vector<char> built = build(source, batch);
+    if (!add(built, batch))
+      throw Error("the device does not take the kernels that the run-time compiler built", {}, device_.name);
+    cache_.store(key, {built.data(), built.size()});
   }
 
   /// Everything that the binary depends on. A CPU's binary holds instructions that the driver chose for this very CPU,
@@ -168,6 +192,7 @@ class RunTimeLibrary final : public KernelLibrary {
     try {
       auto bundle = experimental::get_kernel_bundle<sycl::bundle_state::executable>(
           queue_.get_context(), {queue_.get_device()}, sycl::span<char>(binary.data(), binary.size()));
+      const std::scoped_lock lock(kernels_mutex_);
       for (const KernelName& kernel : batch)
         kernels_.insert_or_assign(entry_name(kernel), bundle.ext_oneapi_get_kernel(entry_name(kernel)));
       return true;
@@ -179,7 +204,8 @@ class RunTimeLibrary final : public KernelLibrary {
   sycl::queue queue_;
   DeviceInfo device_;
   KernelCache cache_;
-  std::mutex mutex_;
+  std::mutex building_;  // held by who builds; the others find what is there meanwhile
+  std::mutex kernels_mutex_;
   std::unordered_map<std::string, sycl::kernel> kernels_;
 };
 

@@ -267,6 +267,20 @@ bool is_plausible(const Record& record, const Machine& machine, const Workload& 
          tile_fits(machine, record.number("lanes"), record.number("columns"), record.number("rows"));
 }
 
+std::map<std::string, int, std::less<>> effective_numbers(const Record& record, const Workload& workload) {
+  std::map<std::string, int, std::less<>> numbers = record.numbers;
+  const auto limit = [&](const char* name, std::int64_t most) {
+    numbers[name] = static_cast<int>(std::min<std::int64_t>(numbers[name], most));
+  };
+  const bool forward = record.kernel == "attention_forward";
+  if (!forward && record.kernel != "attention_backward") return numbers;
+  const int width = record.number("lanes") * record.number("columns");
+  if (forward) limit("query_tiles", divided_up(workload.rows, std::int64_t{width} * record.number("sub_groups")));
+  if (!forward) limit("query_block", multiple_from(workload.rows, record.number("rows")));
+  limit("key_block", multiple_from(workload.wanted.length, forward ? record.number("rows") : width));
+  return numbers;
+}
+
 double predicted_cost(const Record& record, const Machine& machine, const Workload& workload) {
   if (record.kernel == "attention_forward") return forward_cost(record, machine, workload);
   if (record.kernel == "attention_backward") return backward_cost(record, machine, workload);

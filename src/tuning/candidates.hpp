@@ -41,6 +41,10 @@ std::vector<Record> neighbours_of(const Record& record, const Machine& machine, 
 /// Is it sound, can the device run it, and do its sums fit the registers?
 bool is_plausible(const Record& record, const Machine& machine, const Workload& workload);
 
+/// A record's numbers as far as they matter for the work: a block that is larger than the work is as large as it. Two
+/// records with the same are the same there, and only noise could tell which is faster.
+std::map<std::string, int, std::less<>> effective_numbers(const Record& record, const Workload& workload);
+
 /// How long the work takes, in units of nothing in particular.
 double predicted_cost(const Record& record, const Machine& machine, const Workload& workload);
 

@@ -33,7 +33,8 @@ struct SearchOptions {
   double seconds = 60;      ///< for all of it; the last pass takes place in any case
   double margin = 0.02;     ///< a winner must be faster by this share, and in most of the last pass's turns
   std::size_t batch = 20;   ///< kernels that are built at once: the compiler's start dominates
-  std::size_t finals = 21;  ///< turns in the last pass
+  std::size_t finals = 21;  ///< turns in the last pass, at least
+  double finals_ms = 2000;  ///< short work has more turns, up to ten times as many, until this time is used
   std::function<bool()> stop = [] { return false; };
   /// Gets the candidates tried so far, the best time and that of the record in use.
   std::function<void(std::size_t tried, double best_ms, double used_ms)> progress = [](std::size_t, double, double) {};
