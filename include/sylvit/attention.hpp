@@ -1,11 +1,12 @@
 // Attention, forward and backward, for every score from one description:
 //
 //     s_ij = scale · norm(q_i) · norm(k_j)                   norm: layer norm over d, or nothing
-//     point-wise   o_i = m_h · N^-α_h · Σ_j h(s_ij) v_j      no sum over the weights, nothing saved for the backward
-//     pass softmax      o_i = m_h · Σ_j softmax_j(s_ij) v_j       one number a row saved
+//     point-wise   o_i = m_h · N^-α_h · Σ_j h(s_ij) v_j      nothing is saved for the backward pass
+//     softmax      o_i = m_h · Σ_j softmax_j(s_ij) v_j       one number a row is saved
 //
-// over the keys j that query i sees. All functions return at once: they add work to the device's queue, after the given
-// events, and return the event that ends it. Nothing is allocated; scratch memory comes from the caller, as large as
+// over the keys j that query i sees. All functions return at once, once their kernels are there (rtc builds them at
+// first use, or in attention_prepare): they add work to the device's queue, after the given events, and return the event
+// that ends it. Nothing is allocated; scratch memory comes from the caller, as large as
 // the workspace query says. Results are bitwise repeatable, and those of a sequence do not depend on what else is in
 // the batch.
 //
@@ -54,7 +55,8 @@ struct AttentionInputs {
   TensorView k_norm_bias = {};    ///< [d], with qk_norm; absent: 0
 };
 
-/// Gradients to compute; q, k, v always, the others where a view is given (and the input is there).
+/// Gradients to compute; q, k, v always, the others where a view is given, also where the parameter itself
+/// is absent (then at its default). Error where the description has no such parameter.
 struct AttentionGradients {
   TensorView q = {};              ///< like the input
   TensorView k = {};              ///< like the input
@@ -88,7 +90,8 @@ SYLVIT_API sycl::event attention_backward(const Device& device, const AttentionD
                                           const TensorView& o_gradient, const AttentionGradients& gradients,
                                           void* workspace, std::span<const sycl::event> after = {});
 
-/// Builds every kernel that both passes over such inputs need, in one batch.
+/// Builds every kernel that the forward pass and, with `backward`, the backward pass over such inputs need, in one
+/// batch. Waits.
 SYLVIT_API void attention_prepare(const Device& device, const AttentionDescription& description,
                                   const AttentionInputs& inputs, bool backward);
 

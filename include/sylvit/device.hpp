@@ -38,7 +38,7 @@ struct DeviceInfo {
   std::string why;                       ///< Why it is not usable; empty when it is.
   std::size_t memory_bytes = 0;          ///< all of its memory
   std::size_t max_allocation_bytes = 0;  ///< the most that one allocation may have
-  int compute_units = 0;                 ///< cores of a CPU, multiprocessors of a GPU
+  int compute_units = 0;                 ///< cores of a CPU, multiprocessors or compute units of a GPU
   std::size_t local_memory_bytes = 0;    ///< of a work-group
   std::size_t max_work_group = 0;        ///< work-items
   std::vector<int> sub_group_sizes;      ///< those that it has
@@ -57,7 +57,8 @@ SYLVIT_API std::vector<DeviceInfo> list_devices();
 struct DeviceOptions {
   /// Gets one sentence when something is wrong that does not stop the work (e.g. an unwritable kernel cache), each
   /// sentence once a Device. The default writes it to standard error. It may be called from any thread that uses the
-  /// Device, also from several at once.
+  /// Device and from those that the library starts to build kernels (the thread that wants them waits meanwhile), also from
+  /// several at once.
   std::function<void(std::string_view)> warn;
   /// Record start and end times of every kernel (slower submissions). Only for queues the library makes.
   bool profiling = false;
@@ -66,9 +67,9 @@ struct DeviceOptions {
 /// A queue and the kernels built for its device. Copies share both.
 ///
 /// Threads: any number may use one Device, or copies of it, at once; all member functions are safe, and so are the
-/// library's functions that are given one, as far as they write to different memory. A kernel that two threads want is
-/// built once; whoever needs the device's kernels while some are being built waits until they are. On the in-order
-/// queue of open(), what several threads submit runs in the order in which it was submitted. Several Devices, also of
+/// library's functions that are given one, as far as they write to different memory. Kernels that
+/// two threads want at once are built once; who wants others waits until they are, and those that are there can be
+/// launched meanwhile. On the in-order queue of open(), what several threads submit runs in the order in which it was submitted. Several Devices, also of
 /// one piece of hardware, do not know of each other.
 class SYLVIT_API Device {
  public:

@@ -73,7 +73,7 @@ typedef struct sylvit_model_options {
   size_t batch;        /**< the most images that a call will bring; default 1 */
   const char* dtype;   /**< "f32" (default), "bf16" or "f16" */
   const char* model;   /**< "S/16", "vit_small_patch16_224", ...; default: what the file's tensors tell */
-  const char* score;   /**< "softmax" (default), "relu", ...: no tensor tells it */
+  const char* score;   /**< "softmax" (default; "relu" if the file has alphas and model is not given), ... */
   const char* pooling; /**< "tok", "gap" or "map"; default: what the file's tensors tell, or the preset's */
   float alpha;         /**< of point-wise scores; below 0: 1 */
   int gelu_tanh;       /**< not 0: GELU in its tanh form, as in big_vision's own models */

@@ -1,7 +1,8 @@
 // Tuning tables as an application sees them: which record serves a case on a device, and where it came from. Tables are
 // embedded in the library; a user's own directory of tables goes before them (docs/tuning.md).
 //
-// Threads: any number may call these functions at once. Tables are read once a process.
+// Threads: any number may call these functions at once. A device's table is put together once
+// for each setting of the variables that choose it, and kept.
 #pragma once
 
 #include <sylvit/device.hpp>

@@ -27,7 +27,8 @@ class SYLVIT_API VitWeights {
   const std::string& name() const noexcept;
 
   /// What the tensors say about the model they belong to: sizes, classes, and which options have parameters in the
-  /// file. What leaves no trace (score, alpha, gelu_tanh, …) is as in a default VitConfig, and the number of heads is a
+  /// file. What leaves no trace (score, alpha, gelu_tanh, …) is as in a default VitConfig (but relu where the
+  /// file has learned alphas, which softmax has not), and the number of heads is a
   /// guess (head size 64) unless the format or a tensor tells. Throws Error when the file holds no Vision Transformer.
   VitConfig guess() const;
 

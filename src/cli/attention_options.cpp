@@ -20,7 +20,7 @@ void AttentionOptions::add_to(CLI::App& command) {
   command.add_flag("--causal", causal, "Query i sees keys up to i only");
   command.add_flag("--qk-norm", qk_norm, "Layer norm of queries and keys");
   command.add_option("--dtype", dtype, "Storage type: f32, bf16 or f16")->capture_default_str();
-  command.add_option("--device", device, "Index, name part, backend or type (default: SYLVIT_DEVICE, else the first)");
+  command.add_option("--device", device, "Index, name part, backend or type (default: SYLVIT_DEVICE, else a GPU)");
 }
 
 AttentionDescription AttentionOptions::description() const {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
-#include <fmt/core.h>
+#include <fmt/chrono.h>
 #include <fmt/ranges.h>
 #include <fstream>
 #include <sched.h>
@@ -21,13 +21,7 @@ namespace sylvit::cli::compare {
 
 namespace {
 
-std::string now() {
-  const std::time_t time = std::time(nullptr);
-  std::tm date{};
-  gmtime_r(&time, &date);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", date.tm_year + 1900, date.tm_mon + 1, date.tm_mday,
-                     date.tm_hour, date.tm_min);
-}
+std::string now() { return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr))); }
 
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");

@@ -18,9 +18,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kind = "sylvit compare";
-constexpr std::size_t longest_text = 20'000;
-constexpr std::size_t longest_list = 1'000'000;
 constexpr std::size_t largest_file = std::size_t{256} << 20;
+constexpr std::size_t longest_text = std::size_t{4} << 20;  // a command line may name thousands of files
+constexpr std::size_t longest_list = largest_file / 2;      // more do not fit in the file
 constexpr double largest_whole = 9e15;
 
 // ---- writing
@@ -40,7 +40,8 @@ class Writer {
   /// Nine digits, which is all of an f32, keep files small. JSON has no infinity, and what is not finite is wrong
   /// anyway.
   static Json encoded(double& value) {
-    return std::isfinite(value) ? Json(std::stod(fmt::format("{:.9g}", value))) : Json();
+    // Not stod, which throws for the smallest numbers.
+    return std::isfinite(value) ? Json(std::strtod(fmt::format("{:.9g}", value).c_str(), nullptr)) : Json();
   }
   template <class T>
   static Json encoded(std::vector<T>& values) {

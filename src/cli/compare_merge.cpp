@@ -75,7 +75,9 @@ std::vector<const Result*> counterparts(const Report& report, const Run& run, co
     for (const Result& candidate : other.results)
       if (device_of(other, candidate).name == device_of(run, result).name && other.toolchain == run.toolchain &&
           device_of(other, candidate).backend == device_of(run, result).backend &&
-          model_of(other, candidate).label == model_of(run, result).label && candidate.dtype == result.dtype)
+          model_of(other, candidate).label == model_of(run, result).label &&
+          model_of(other, candidate).description == model_of(run, result).description &&
+          candidate.dtype == result.dtype)
         found.push_back(&candidate);
   return found;
 }
@@ -96,12 +98,16 @@ void compare_results(const Run& run, const Result& before, const Result& now, co
     found.push_back(fmt::format("{}: failed in {}, which the baseline did not: {}", text, now.failed_in, now.error));
     return;
   }
-  for (const Speed& old : before.speeds)
-    if (const Speed* speed = speed_of(now, old.pass, old.batch);
-        speed != nullptr && !(speed->ms.median <= old.ms.median * limits.slowdown))
+  for (const Speed& old : before.speeds) {
+    const Speed* speed = speed_of(now, old.pass, old.batch);
+    if (speed == nullptr)
+      found.push_back(fmt::format("{}: the {} pass over {} images is in the baseline and was not measured now", text,
+                                  old.pass, old.batch));
+    else if (!(speed->ms.median <= old.ms.median * limits.slowdown))
       found.push_back(fmt::format("{}: {} pass over {} images takes {:.4g} ms, {:.2f} times the baseline's {:.4g} ms",
                                   text, old.pass, old.batch, speed->ms.median, speed->ms.median / old.ms.median,
                                   old.ms.median));
+  }
   if (before.accuracy && now.accuracy && !(now.accuracy->logits.l2 <= before.accuracy->logits.l2 + limits.error))
     found.push_back(fmt::format("{}: the logits' relative error is {:.2e}, and the baseline's {:.2e}", text,
                                 now.accuracy->logits.l2, before.accuracy->logits.l2));

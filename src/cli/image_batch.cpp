@@ -27,8 +27,10 @@ bool named_as_image(const fs::path& path) {
 std::vector<ImageSource> images_in(const std::string& directory) {
   std::vector<ImageSource> found;
   try {
-    for (const fs::directory_entry& entry : fs::directory_iterator(directory))
-      if (named_as_image(entry.path()) && !entry.is_directory()) found.push_back({entry.path().string(), {}});
+    for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+      std::error_code ignored;  // what cannot be looked at is named when it cannot be opened
+      if (named_as_image(entry.path()) && !entry.is_directory(ignored)) found.push_back({entry.path().string(), {}});
+    }
   } catch (const fs::filesystem_error& error) {
     return {{directory, "cannot list " + directory + ": " + error.code().message()}};
   }

@@ -2,10 +2,24 @@
 // 0 done, 1 it failed, 2 the command line was wrong.
 #include <sylvit/version.hpp>
 
+#include <cstdio>
 #include <exception>
 #include <fmt/core.h>
+#include <iostream>
 
 #include "cli/commands.hpp"
+
+namespace {
+
+/// The exit code, when all that was printed has arrived.
+int finished(int code) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return code;
+  fmt::print(stderr, "sylvit: cannot write to standard output\n");
+  return 1;
+}
+
+}  // namespace
 
 int main(int count, char** words) try {
   CLI::App program{"sylvit: attention variants and Vision Transformers from one SYCL source", "sylvit"};
@@ -34,9 +48,9 @@ int main(int count, char** words) try {
   try {
     program.parse(count, words);
   } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? 0 : 2;
+    return program.exit(error) == 0 ? finished(0) : 2;
   }
-  return 0;
+  return finished(0);
 } catch (const std::exception& error) {
   fmt::print(stderr, "sylvit: {}\n", error.what());
   return 1;

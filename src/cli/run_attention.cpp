@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/core.h>
+#include <limits>
 
 #include "cli/attention_options.hpp"
 #include "cli/commands.hpp"
@@ -85,7 +86,9 @@ HostInputs read_inputs(const io::SafetensorsFile& file, const Options& options, 
   inputs.k = read_floats(file, "k", dtype);
   inputs.v = read_floats(file, "v", dtype);
   if (file.find("lengths") != nullptr)
-    inputs.lengths = read_lengths(file, inputs.k.shape.rank() == 4 ? inputs.k.shape[2] : 0);
+    // A k of another rank is refused by check_inputs, in its own words.
+    inputs.lengths = read_lengths(
+        file, inputs.k.shape.rank() == 4 ? inputs.k.shape[2] : std::numeric_limits<std::int32_t>::max());
   if (options.backward) inputs.grad_o = read_floats(file, "grad_o", dtype);
   const bool norm = options.attention.qk_norm;
   const bool softmax = options.attention.score == "softmax";

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <ctime>
-#include <fmt/core.h>
+#include <fmt/chrono.h>
 #include <set>
 
 #include "cli/commands.hpp"
@@ -60,12 +60,7 @@ class CatchInterrupt {
   struct sigaction before_ {};
 };
 
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm date{};
-  gmtime_r(&now, &date);
-  return fmt::format("{:04}-{:02}-{:02}", date.tm_year + 1900, date.tm_mon + 1, date.tm_mday);
-}
+std::string today() { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))); }
 
 /// What is worth trying, the most promising first: what serves other cases, what is a step away from the record in use,
 /// and what the device allows.

@@ -24,9 +24,12 @@ DecoderFailure& failure_of(j_common_ptr info) { return *static_cast<DecoderFailu
 /// Warnings are about data that is missing or makes no sense; the library would go on with grey pixels.
 void on_message(j_common_ptr info, int level) {
   if (level >= 0) return;
-  // The pixels are whole with these three: files with bytes between their segments are common.
+  // The pixels are whole with these four: files with bytes between their segments are common, and so are baseline
+  // files with zeros for a scan's parameters.
   const int code = info->err->msg_code;
-  if (code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM) return;
+  if (code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM ||
+      code == JWRN_NOT_SEQUENTIAL)
+    return;
   raise(info);
 }
 

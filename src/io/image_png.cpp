@@ -40,10 +40,10 @@ class PngDecoder {
     guarded(failure_, name_, [this] { choose_layout(); });
     const std::size_t row_bytes = png_get_rowbytes(png_, info_);
     std::vector<std::uint8_t> values(row_bytes * height);
-    std::vector<png_bytep> rows;
-    for (std::size_t y = 0; y < height; ++y) rows.push_back(values.data() + y * row_bytes);
     guarded(failure_, name_, [&] {
-      png_read_image(png_, rows.data());
+      // Not png_read_image(): a pointer for every row may take many times the memory of the pixels.
+      for (int pass = 0; pass < passes_; ++pass)
+        for (std::size_t y = 0; y < height; ++y) png_read_row(png_, values.data() + y * row_bytes, nullptr);
       png_read_end(png_, nullptr);
     });
     return {static_cast<std::int64_t>(height), static_cast<std::int64_t>(width), to_rgb(std::move(values))};
@@ -71,7 +71,7 @@ class PngDecoder {
       png_set_expand_gray_1_2_4_to_8(png_);
     if (depth == 16 && !wide_grey_) png_set_strip_16(png_);
     if ((type & PNG_COLOR_MASK_ALPHA) != 0) png_set_strip_alpha(png_);
-    png_set_interlace_handling(png_);
+    passes_ = png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
   }
 
@@ -109,6 +109,7 @@ class PngDecoder {
   png_infop info_ = nullptr;
   bool palette_ = false;
   bool wide_grey_ = false;
+  int passes_ = 1;
 };
 
 }  // namespace

@@ -415,18 +415,15 @@ std::string safetensors_header(std::span<const OutputTensor> tensors, const Safe
 void write_safetensors(const std::filesystem::path& path, std::span<const OutputTensor> tensors,
                        const SafetensorsMetadata& metadata) {
   const std::string header = safetensors_header(tensors, metadata);
-  // Through a symbolic link to the file itself, or the rename would replace the link.
   std::error_code code;
-  const std::filesystem::path resolved = std::filesystem::canonical(path, code);
-  const std::filesystem::path target = code ? path : resolved;
-  const std::filesystem::file_status status = std::filesystem::status(target, code);
+  const std::filesystem::file_status status = std::filesystem::status(path, code);
   if (std::filesystem::is_directory(status)) throw Error("cannot write " + path.string() + ": it is a directory");
   // The rename would replace a device such as /dev/null by a plain file.
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
     throw Error("cannot write " + path.string() + ": it is not a regular file");
-  if (!target.has_filename()) throw Error("cannot write \"" + path.string() + "\": it names no file");
+  if (!path.has_filename()) throw Error("cannot write \"" + path.string() + "\": it names no file");
 
-  TemporaryFile file(target);
+  TemporaryFile file(path);
   file.keep_permissions();
   file.write(std::as_bytes(std::span(header)));
   for (const OutputTensor& tensor : tensors) file.write(tensor.bytes);

@@ -21,9 +21,20 @@ std::filesystem::path directory_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
+/// Through symbolic links, also to what is not there yet: the rename would replace the link.
+std::filesystem::path followed(std::filesystem::path path) {
+  std::error_code failed;
+  for (int links = 0; links < 40 && std::filesystem::is_symlink(std::filesystem::symlink_status(path, failed)); ++links) {
+    const std::filesystem::path next = std::filesystem::read_symlink(path, failed);
+    if (failed) break;
+    path = directory_of(path) / next;  // an absolute one replaces the directory
+  }
+  return path;
+}
+
 }  // namespace
 
-TemporaryFile::TemporaryFile(std::filesystem::path target) : target_(std::move(target)), file_(create()) {}
+TemporaryFile::TemporaryFile(std::filesystem::path target) : target_(followed(std::move(target))), file_(create()) {}
 
 TemporaryFile::~TemporaryFile() {
   if (!renamed_) ::unlink(path_.c_str());

@@ -9,6 +9,9 @@ namespace sylvit::nn {
 
 namespace {
 
+constexpr std::int64_t fewest_rows = 32;
+constexpr std::int64_t most_blocks = 64;
+
 sycl::event launch_sums(const Device& device, DType dtype, std::size_t matrices, RowBlocks blocks,
                         const kernels::ColumnSumsArguments& arguments, Events after) {
   const auto config = column_sums_config(tuning::table_for(device), dtype);
@@ -22,15 +25,17 @@ sycl::event launch_sums(const Device& device, DType dtype, std::size_t matrices,
 }  // namespace
 
 RowBlocks row_blocks(std::int64_t rows) {
-  constexpr std::int64_t fewest_rows = 32;
-  constexpr std::int64_t most_blocks = 64;
   const std::int64_t rows_of_block = std::max(fewest_rows, (rows + most_blocks - 1) / most_blocks);
   return {(rows + rows_of_block - 1) / rows_of_block, rows_of_block};
 }
 
+std::int64_t room_for_row_blocks(std::int64_t rows) {
+  return std::min(most_blocks, (rows + fewest_rows - 1) / fewest_rows);
+}
+
 std::size_t column_sums_workspace(const TensorView& in) {
-  const RowBlocks blocks = row_blocks(in.extent(0));
-  return blocks.count <= 1 ? 0 : static_cast<std::size_t>(blocks.count * in.extent(1)) * sizeof(float);
+  const std::int64_t blocks = room_for_row_blocks(in.extent(0));
+  return blocks <= 1 ? 0 : static_cast<std::size_t>(blocks * in.extent(1)) * sizeof(float);
 }
 
 sycl::event column_sums(const Device& device, const TensorView& in, const TensorView& out, void* workspace,

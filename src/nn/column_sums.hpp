@@ -18,6 +18,9 @@ struct RowBlocks {
   std::int64_t rows_of_block;
 };
 RowBlocks row_blocks(std::int64_t rows);
+/// At least their number, and for more rows never less: memory that was planned for many rows serves fewer, too, of
+/// which there may be more blocks.
+std::int64_t room_for_row_blocks(std::int64_t rows);
 
 /// The bytes of device memory that column_sums needs beside its arguments.
 std::size_t column_sums_workspace(const TensorView& in);

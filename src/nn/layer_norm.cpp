@@ -69,7 +69,7 @@ struct BackwardMemory {
     const Rows rows(pass.in);
     if (!parameters) return;
     if (!pass.statistics) statistics = Arena::padded(size(2 * rows.count()) * sizeof(float));
-    partial = size(row_blocks(rows.count()).count * 2 * rows.channels) * sizeof(float);
+    partial = size(room_for_row_blocks(rows.count()) * 2 * rows.channels) * sizeof(float);
   }
 };
 

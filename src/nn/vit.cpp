@@ -2,6 +2,8 @@
 #include <sylvit/error.hpp>
 #include <sylvit/vit.hpp>
 
+#include <algorithm>
+
 #include "nn/vit_kernels.hpp"
 #include "nn/vit_memory.hpp"
 #include "nn/vit_pass.hpp"
@@ -34,22 +36,30 @@ Needs needs_of(const Device& device, const VitConfig& config, const VitOptions& 
   // operation wants.
   constexpr std::uintptr_t pretended = std::uintptr_t{1} << 43;
   constexpr std::size_t plenty = std::size_t{1} << 40;
-  nn::Workspace space(reinterpret_cast<void*>(pretended));
   nn::Workspace outside(reinterpret_cast<void*>(pretended / 2));
-  const nn::VitMemory memory(config, options, options.batch, plenty, space);
-  const Shape image_shape{options.batch, config.channels, config.image_height, config.image_width};
-  const Shape logit_shape{options.batch, config.classes};
   const std::function<void(const VitStep&)> observer;
   nn::VitPacked packed;
-  nn::VitPass pass(rehearsal.device(), parameters, options, memory, keeps_packed(options) ? &packed : nullptr,
-                   options.batch, observer, {});
-  const TensorView images = outside.take(DType::f32, image_shape);
-  pass.forward(images, outside.take(DType::f32, logit_shape));
-  if (options.use == VitUse::training)
-    pass.backward(images, outside.take(options.dtype, logit_shape), VitBuffer(rehearsal.device(), config, "gradients"));
+  const auto scratch_of = [&](std::int64_t batch) {
+    nn::Workspace space(reinterpret_cast<void*>(pretended));
+    const nn::VitMemory memory(config, options, batch, plenty, space);
+    nn::VitPass pass(rehearsal.device(), parameters, options, memory, keeps_packed(options) ? &packed : nullptr, batch,
+                     observer, {});
+    const TensorView images =
+        outside.take(DType::f32, {batch, config.channels, config.image_height, config.image_width});
+    pass.forward(images, outside.take(DType::f32, {batch, config.classes}));
+    if (options.use == VitUse::training)
+      pass.backward(images, outside.take(options.dtype, {batch, config.classes}),
+                    VitBuffer(rehearsal.device(), config, "gradients"));
+    return pass.scratch_bytes();
+  };
+  std::size_t scratch_bytes = scratch_of(options.batch);
+  // Where there are fewer heads than compute units, attention's backward pass is cut otherwise and wants more memory
+  // (make_plan in attention.cpp): the largest smaller batch for which that is so.
+  const std::int64_t few = std::min(options.batch - 1, (device.info().compute_units - 1) / config.heads);
+  if (options.use == VitUse::training && few > 0) scratch_bytes = std::max(scratch_bytes, scratch_of(few));
   nn::Workspace counted(nullptr);
-  const nn::VitMemory with_scratch(config, options, options.batch, pass.scratch_bytes(), counted);
-  return {rehearsal.kernels(), pass.scratch_bytes(), counted.peak(), std::move(packed)};
+  const nn::VitMemory with_scratch(config, options, options.batch, scratch_bytes, counted);
+  return {rehearsal.kernels(), scratch_bytes, counted.peak(), std::move(packed)};
 }
 
 }  // namespace

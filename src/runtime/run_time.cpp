@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 
@@ -111,11 +112,18 @@ class RunTimeLibrary final : public KernelLibrary {
   /// A part for each thread, unless the parts are so small that reading the headers takes longer than the kernels.
   void build_in_parts(std::span<const KernelName> batch) {
     constexpr std::size_t least = 3;
-    const std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
+    constexpr unsigned most = 8;  // compilers at once take hundreds of megabytes each
+    const std::size_t threads = std::clamp(std::thread::hardware_concurrency(), 1U, most);
     const std::size_t count = std::clamp<std::size_t>(batch.size() / least, 1, threads);
     std::vector<std::future<void>> parts;
-    for (std::size_t i = 1; i < count; ++i)
-      parts.push_back(std::async(std::launch::async, [this, part = part_of(batch, i, count)] { provide(part); }));
+    for (std::size_t i = 1; i < count; ++i) {
+      const std::span<const KernelName> part = part_of(batch, i, count);
+      try {
+        parts.push_back(std::async(std::launch::async, [this, part] { provide(part); }));
+      } catch (const std::system_error&) {  // no more threads are to be had
+        provide(part);
+      }
+    }
     provide(part_of(batch, 0, count));
     for (std::future<void>& part : parts) part.get();
   }

@@ -111,7 +111,10 @@ void write_table_file(const std::filesystem::path& path, const TableFile& file, 
     throw Error("a tuning table is not written, because it could not be read again: " + back.problems.front().text());
   std::error_code failed;
   std::filesystem::create_directories(path.parent_path(), failed);
-  std::filesystem::path temporary = path;
+  // Through a symbolic link to the file itself, or the rename would replace the link.
+  const std::filesystem::path resolved = std::filesystem::canonical(path, failed);
+  const std::filesystem::path target = failed ? path : resolved;
+  std::filesystem::path temporary = target;
   temporary += std::to_string(getpid()).append(".partial");
   {
     std::ofstream stream(temporary, std::ios::binary);
@@ -121,7 +124,7 @@ void write_table_file(const std::filesystem::path& path, const TableFile& file, 
       throw Error("cannot write the tuning table " + path.string(), "check that the directory is writable");
     }
   }
-  std::filesystem::rename(temporary, path, failed);
+  std::filesystem::rename(temporary, target, failed);
   if (failed) {
     const std::string reason = failed.message();
     std::filesystem::remove(temporary, failed);

@@ -199,6 +199,7 @@ TEST_SUITE("cli/attention") {
         "", {"4 heads", "3 heads"});
     check_changed([](Files& f) { f.add("v", {2, 2, 12, 32}); }, "", {"v is f32 [2, 2, 12, 32]", "[2, 2, 11, 32]"});
     check_changed([](Files& f) { f.add("q", {4, 9, 32}); }, "", {"q is f32 [4, 9, 32]"});
+    check_changed([](Files& f) { f.add("k", {2, 11, 32}); }, "", {"k is f32 [2, 11, 32]"});
     check_changed([](Files& f) { f.add("grad_o", {2, 4, 9, 16}); }, "--backward", {"grad_o", "[2, 4, 9, 16]"});
     check_changed([](Files& f) { f.lengths = {12, 3}; }, "", {"lengths[0]", "12", "11"});
     check_changed([](Files& f) { f.lengths = {1, -3}; }, "", {"lengths[1]", "-3"});

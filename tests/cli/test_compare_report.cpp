@@ -177,6 +177,13 @@ TEST_SUITE("cli/compare_report") {
     // What is not finite is null, and not known when it is read back.
     const Report report = changed([](Report& r) { r.runs[0].results[0].accuracy->logits.l2 = INFINITY; });
     CHECK(std::isnan(parse_report(report_json(report), "x").runs[0].results[0].accuracy->logits.l2));
+    // The smallest number, and a command line with thousands of files.
+    const Report large = changed([](Report& r) {
+      r.runs[0].results[0].accuracy->logits.l2 = 5e-324;
+      r.runs[0].command = std::string(100'000, 'x');
+    });
+    const std::string large_text = report_json(large);
+    CHECK(report_json(parse_report(large_text, "x")) == large_text);
   }
 
   TEST_CASE("a damaged report is refused with one sentence, wherever it is cut") {
@@ -223,7 +230,7 @@ TEST_SUITE("cli/compare_report") {
     check("\"model\": 1", "\"model\": -1", {"runs[0].results[1].model", "-1"});
     check("\"result_a\": 1", "\"result_a\": 2", {"pairs[0].result_a", "2"});
     check("\"run_a\": 0", "\"run_a\": 1", {"pairs[0].run_a"});
-    check("\"host\": \"a processor\"", "\"host\": \"" + std::string(30000, 'x') + "\"", {"runs[0].host", "longer"});
+    check("\"host\": \"a processor\"", "\"host\": \"" + std::string(5'000'000, 'x') + "\"", {"runs[0].host", "longer"});
     check_error([] { (void)parse_report("[]", "x"); }, {"no report"});
     check_error([] { (void)read_report("/nonexistent.json"); }, {"/nonexistent.json"});
     check_error([] { (void)read_report("/"); }, {"directory"});
@@ -287,6 +294,10 @@ TEST_SUITE("cli/compare_report") {
     const auto gone = found([](Report& r) { r.runs[0].results.pop_back(); });
     REQUIRE(gone.size() == 1);
     CHECK(has(gone[0], "was not computed"));
+    const auto unmeasured = found([](Report& r) { r.runs[0].results[0].speeds.pop_back(); });
+    REQUIRE(unmeasured.size() == 1);
+    CHECK(has(unmeasured[0], "was not measured now"));
+    CHECK(!found([](Report& r) { r.runs[0].models[0].description = "a smaller one"; }).empty());
     // Two runs on devices of one name: each has its own counterpart.
     NamedReport both{"both.json", merged({{"a", sample()}, {"b", sample()}})};
     both.report.runs[1].results[0].speeds[1].ms.median = 100;

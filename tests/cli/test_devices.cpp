@@ -62,6 +62,18 @@ TEST_SUITE("cli/devices") {
   }
 #endif
 
+  TEST_CASE("what is printed and does not arrive is a failure") {
+    const auto result = run_sylvit("--version");
+    CHECK(result.exit_code == 0);
+    const std::string program = std::getenv("SYLVIT_PROGRAM");
+    for (const char* lost : {" --version >/dev/full", " tuning check >/dev/full", " tuning check >&-"}) {
+      CAPTURE(lost);
+      const int status = std::system(("'" + program + "'" + lost + " 2>/dev/null").c_str());
+      REQUIRE(WIFEXITED(status));
+      CHECK(WEXITSTATUS(status) == 1);
+    }
+  }
+
   TEST_CASE("a wrong command line leaves with 2 and says how to go on") {
     check_sentence(run_sylvit(""), 2, {"subcommand", "--help"});
     check_sentence(run_sylvit("no-such-command"), 2, {"--help"});

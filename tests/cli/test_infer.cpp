@@ -210,6 +210,11 @@ TEST_SUITE("cli/infer") {
     CHECK(images[1]["path"] == path + "/a.jpeg");
     CHECK(images[2]["path"] == path + "/b.PNG");
     CHECK(images[3]["path"] == path + "/c.jpg");
+    fs::create_symlink("e.jpg", directory.path() / "e.jpg");  // to itself: it cannot be looked at
+    const Json with_loop = classified(tiny + image("turned.jpg") + " " + path, 1);
+    REQUIRE(with_loop.size() == 5);
+    CHECK(with_loop[3]["top"].size() == 5);
+    CHECK(with_loop[4]["error"].get<std::string>().find("e.jpg") != std::string::npos);
     const Json empty = classified(tiny + image("turned.jpg") + " " + path + "/inner.png", 1);
     CHECK(empty[0]["top"].size() == 5);
     CHECK(empty[1]["error"].get<std::string>().find("inner.png has no file") != std::string::npos);

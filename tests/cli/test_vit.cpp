@@ -193,6 +193,16 @@ TEST_SUITE("cli/vit") {
                   {"head.weight", "[5, 48]", "[7, 48]"});
     check_refused("run vit " + tiny + " --weights " + in + " --input " + in + " --output " + out, out,
                   {"in12.safetensors", "no Vision Transformer"});
+    const std::string empty = directory.path() / "empty.safetensors";
+    const float one = 1;
+    const std::span<const std::byte> number = std::as_bytes(std::span(&one, 1));
+    io::write_safetensors(empty, std::vector<io::OutputTensor>{
+                                     {"patch_embed.proj.weight", DType::f32, Shape{0, 3, 0, 0}, {}},
+                                     {"blocks.0.attn.qkv.weight", DType::f32, Shape{1, 1}, number},
+                                     {"blocks.0.mlp.fc1.weight", DType::f32, Shape{1, 1}, number}});
+    check_refused("run vit " + tiny + " --weights " + empty + " --input " + in + " --output " + out, out,
+                  {"empty.safetensors", "patch_embed.proj.weight", "it is empty"});
+    CHECK(run_sylvit("info " + empty).exit_code == 0);
     check_refused("run vit --model S/61" + rest, out, {"S/61", "known models"});
     check_refused("run vit --model vit_smal_patch16_224" + rest, out, {"did you mean vit_small_patch16_224?"});
     const auto run = run_sylvit("run vit " + tiny + rest);

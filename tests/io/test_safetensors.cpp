@@ -629,7 +629,12 @@ TEST_CASE("safetensors: replacing a file keeps links and permissions, and open r
   CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
   CHECK(old.read_f32("a") == ones);
   CHECK(SafetensorsFile::open(path).read_f32("a") == twos);
-  CHECK(directory.entries() == 2);
+  // A link to what is not there yet.
+  fs::create_symlink("new.safetensors", directory / "early");
+  write_safetensors(directory / "early", std::vector<OutputTensor>{{"a", DType::f32, {5000}, bytes_of(twos)}});
+  CHECK(fs::is_symlink(directory / "early"));
+  CHECK(SafetensorsFile::open(directory / "new.safetensors").read_f32("a") == twos);
+  CHECK(directory.entries() == 4);
 }
 
 TEST_SUITE_END();

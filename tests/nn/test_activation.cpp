@@ -155,6 +155,16 @@ TEST_SUITE("nn/activation") {
     }
   }
 
+  TEST_CASE("memory for the blocks of many rows is enough for those of fewer") {
+    std::int64_t room = 0;
+    for (std::int64_t rows = 0; rows < 20'000; ++rows) {
+      REQUIRE(nn::room_for_row_blocks(rows) >= room);
+      room = nn::room_for_row_blocks(rows);
+      REQUIRE(room >= nn::row_blocks(rows).count);
+    }
+    CHECK(room == 64);
+  }
+
   TEST_CASE("wrong shapes, types and overlaps are refused, nothing to do is not") {
     const Memory memory(device(), 65536, "a test");
     const TensorView c(memory.data(), DType::f32, {8, 16});
