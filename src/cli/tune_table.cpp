@@ -31,12 +31,15 @@ bool same_but_length(const tuning::Record& a, const tuning::Record& b) {
          a.m == b.m && a.n == b.n && a.k == b.k;
 }
 
-/// Where a record for several lengths comes from: as many of the sentences as people read.
+/// Where a record for several lengths comes from: as many of the sentences as people read, and once on what machine.
 std::string joined(const std::string& first, const std::string& second) {
   constexpr std::size_t enough = 800;
   const std::string rest = "; and lengths beyond";
   if (first.ends_with(rest)) return first;
-  return first.size() + second.size() > enough ? first + rest : first + "; " + second;
+  if (first.size() + second.size() > enough) return first + rest;
+  const std::size_t machine = first.rfind(" (");
+  const bool same = machine != std::string::npos && second.ends_with(first.substr(machine));
+  return (same ? first.substr(0, machine) : first) + "; " + second;
 }
 
 }  // namespace
