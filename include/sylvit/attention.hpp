@@ -5,10 +5,9 @@
 //     softmax      o_i = m_h · Σ_j softmax_j(s_ij) v_j       one number a row is saved
 //
 // over the keys j that query i sees. All functions return at once, once their kernels are there (rtc builds them at
-// first use, or in attention_prepare): they add work to the device's queue, after the given events, and return the event
-// that ends it. Nothing is allocated; scratch memory comes from the caller, as large as
-// the workspace query says. Results are bitwise repeatable, and those of a sequence do not depend on what else is in
-// the batch.
+// first use, or in attention_prepare): they add work to the device's queue, after the given events, and return the
+// event that ends it. Nothing is allocated; scratch memory comes from the caller, as large as the workspace query says.
+// Results are bitwise repeatable, and those of a sequence do not depend on what else is in the batch.
 //
 // Threads: any number may call these functions at once, also for one Device and shared inputs, as long as outputs and
 // workspaces are different.

@@ -57,8 +57,8 @@ SYLVIT_API std::vector<DeviceInfo> list_devices();
 struct DeviceOptions {
   /// Gets one sentence when something is wrong that does not stop the work (e.g. an unwritable kernel cache), each
   /// sentence once a Device. The default writes it to standard error. It may be called from any thread that uses the
-  /// Device and from those that the library starts to build kernels (the thread that wants them waits meanwhile), also from
-  /// several at once.
+  /// Device and from those that the library starts to build kernels (the thread that wants them waits meanwhile), also
+  /// from several at once.
   std::function<void(std::string_view)> warn;
   /// Record start and end times of every kernel (slower submissions). Only for queues the library makes.
   bool profiling = false;
@@ -69,8 +69,8 @@ struct DeviceOptions {
 /// Threads: any number may use one Device, or copies of it, at once; all member functions are safe, and so are the
 /// library's functions that are given one, as far as they write to different memory. Kernels that
 /// two threads want at once are built once; who wants others waits until they are, and those that are there can be
-/// launched meanwhile. On the in-order queue of open(), what several threads submit runs in the order in which it was submitted. Several Devices, also of
-/// one piece of hardware, do not know of each other.
+/// launched meanwhile. On the in-order queue of open(), what several threads submit runs in the order in which it was
+/// submitted. Several Devices, also of one piece of hardware, do not know of each other.
 class SYLVIT_API Device {
  public:
   /// Uses the caller's queue, in-order or not: the library only adds work to it and joins it by events. Asynchronous

@@ -27,10 +27,10 @@ inline constexpr std::int64_t image_pixel_limit = 178'956'970;
 inline constexpr std::uint64_t image_file_limit = std::uint64_t{1} << 30;
 
 /// Reads a JPEG or PNG file, told apart by content. The pixels are those of Pillow's Image.open(file).convert("RGB"):
-/// grey and palette are expanded, alpha is dropped, 16-bit colours keep their high byte, 16-bit grey is clipped to 255, CMYK is taken to be inverted
-/// as Adobe writes it. An orientation in the file's EXIF data is not applied. A file may come from anywhere: what is
-/// truncated or corrupt is an Error with one sentence that names the file and the decoder's reason. Any number of
-/// threads may read at once.
+/// grey and palette are expanded, alpha is dropped, 16-bit colours keep their high byte, 16-bit grey is clipped to 255,
+/// CMYK is taken to be inverted as Adobe writes it. An orientation in the file's EXIF data is not applied. A file may
+/// come from anywhere: what is truncated or corrupt is an Error with one sentence that names the file and the decoder's
+/// reason. Any number of threads may read at once.
 SYLVIT_API Image read_image(const std::filesystem::path& path);
 /// The same over a file's bytes. `name` stands for the file in errors.
 SYLVIT_API Image decode_image(std::span<const std::byte> file, const std::string& name);

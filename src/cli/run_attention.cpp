@@ -87,8 +87,8 @@ HostInputs read_inputs(const io::SafetensorsFile& file, const Options& options, 
   inputs.v = read_floats(file, "v", dtype);
   if (file.find("lengths") != nullptr)
     // A k of another rank is refused by check_inputs, in its own words.
-    inputs.lengths = read_lengths(
-        file, inputs.k.shape.rank() == 4 ? inputs.k.shape[2] : std::numeric_limits<std::int32_t>::max());
+    inputs.lengths =
+        read_lengths(file, inputs.k.shape.rank() == 4 ? inputs.k.shape[2] : std::numeric_limits<std::int32_t>::max());
   if (options.backward) inputs.grad_o = read_floats(file, "grad_o", dtype);
   const bool norm = options.attention.qk_norm;
   const bool softmax = options.attention.score == "softmax";

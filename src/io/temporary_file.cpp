@@ -24,7 +24,8 @@ std::filesystem::path directory_of(const std::filesystem::path& path) {
 /// Through symbolic links, also to what is not there yet: the rename would replace the link.
 std::filesystem::path followed(std::filesystem::path path) {
   std::error_code failed;
-  for (int links = 0; links < 40 && std::filesystem::is_symlink(std::filesystem::symlink_status(path, failed)); ++links) {
+  for (int links = 0; links < 40 && std::filesystem::is_symlink(std::filesystem::symlink_status(path, failed));
+       ++links) {
     const std::filesystem::path next = std::filesystem::read_symlink(path, failed);
     if (failed) break;
     path = directory_of(path) / next;  // an absolute one replaces the directory

@@ -16,7 +16,8 @@ std::int64_t extent(const WeightsFile& file, const std::string& name, std::size_
   if (info.shape.rank() != rank)
     throw Error(name + " in " + file.name() + " is " + info.shape.text() + ", and must have " + std::to_string(rank) +
                 " axes");
-  if (info.shape.elements() < 1) throw Error(name + " in " + file.name() + " is " + info.shape.text() + ": it is empty");
+  if (info.shape.elements() < 1)
+    throw Error(name + " in " + file.name() + " is " + info.shape.text() + ": it is empty");
   return info.shape[axis];
 }
 

@@ -196,10 +196,10 @@ TEST_SUITE("cli/vit") {
     const std::string empty = directory.path() / "empty.safetensors";
     const float one = 1;
     const std::span<const std::byte> number = std::as_bytes(std::span(&one, 1));
-    io::write_safetensors(empty, std::vector<io::OutputTensor>{
-                                     {"patch_embed.proj.weight", DType::f32, Shape{0, 3, 0, 0}, {}},
-                                     {"blocks.0.attn.qkv.weight", DType::f32, Shape{1, 1}, number},
-                                     {"blocks.0.mlp.fc1.weight", DType::f32, Shape{1, 1}, number}});
+    io::write_safetensors(empty,
+                          std::vector<io::OutputTensor>{{"patch_embed.proj.weight", DType::f32, Shape{0, 3, 0, 0}, {}},
+                                                        {"blocks.0.attn.qkv.weight", DType::f32, Shape{1, 1}, number},
+                                                        {"blocks.0.mlp.fc1.weight", DType::f32, Shape{1, 1}, number}});
     check_refused("run vit " + tiny + " --weights " + empty + " --input " + in + " --output " + out, out,
                   {"empty.safetensors", "patch_embed.proj.weight", "it is empty"});
     CHECK(run_sylvit("info " + empty).exit_code == 0);
