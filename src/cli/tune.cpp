@@ -69,7 +69,7 @@ std::vector<tuning::Record> candidates_of(const TuneJob& job, const tuning::Tabl
   if (!job.choices.empty()) return job.choices;
   const tuning::Machine machine = tuning::Machine::of(device);
   std::vector<tuning::Record> result;
-  std::set<std::map<std::string, int, std::less<>>> seen{tuning::effective_numbers(used, job.workload)};
+  std::set<tuning::TileNumbers> seen{tuning::effective_numbers(used, job.workload)};
   const auto add = [&](const tuning::Record& record) {
     if (seen.insert(tuning::effective_numbers(record, job.workload)).second) result.push_back(record);
   };

@@ -75,7 +75,7 @@ Plan make_plan(const Device& device, const AttentionDescription& description, co
   // decide. Only where any kernel can be built: ahead of time, the record's own cut is the one that is compiled in. And
   // only for few key blocks, since each has a dQ of its own.
   constexpr std::size_t most_partials = 8;
-  if (plan.cut == BackwardCut::head && sizes.batch * sizes.kv_heads < device.info().compute_units &&
+  if (plan.cut == BackwardCut::head && sizes.batch * sizes.kv_heads <= nn::most_heads_that_idle(device) &&
       plan.key_blocks() > 1 && plan.key_blocks() <= most_partials && device.info().toolchain == "rtc")
     plan.cut = BackwardCut::partial;
   return plan;

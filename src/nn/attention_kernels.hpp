@@ -23,6 +23,10 @@ namespace sylvit::nn {
 /// How the backward pass is cut into work-groups. The bits of the result do not depend on it.
 enum class BackwardCut { head, split, partial };
 
+/// The most heads, over a batch, of which a work-group each leaves compute units idle: then cut `head` may become
+/// `partial`, which wants more memory.
+inline std::int64_t most_heads_that_idle(const Device& device) { return device.info().compute_units - 1; }
+
 /// The head size that kernels are compiled for: the head size itself where they are built at run time, else the next of
 /// a few, so that a library does not hold thirty copies of everything.
 std::int64_t compiled_head_size(std::string_view toolchain, std::int64_t head_size);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "nn/attention_kernels.hpp"
 #include "nn/vit_kernels.hpp"
 #include "nn/vit_memory.hpp"
 #include "nn/vit_pass.hpp"
@@ -53,9 +54,8 @@ Needs needs_of(const Device& device, const VitConfig& config, const VitOptions& 
     return pass.scratch_bytes();
   };
   std::size_t scratch_bytes = scratch_of(options.batch);
-  // Where there are fewer heads than compute units, attention's backward pass is cut otherwise and wants more memory
-  // (make_plan in attention.cpp): the largest smaller batch for which that is so.
-  const std::int64_t few = std::min(options.batch - 1, (device.info().compute_units - 1) / config.heads);
+  // The largest smaller batch for which attention's backward pass may be cut otherwise and want more memory.
+  const std::int64_t few = std::min(options.batch - 1, nn::most_heads_that_idle(device) / config.heads);
   if (options.use == VitUse::training && few > 0) scratch_bytes = std::max(scratch_bytes, scratch_of(few));
   nn::Workspace counted(nullptr);
   const nn::VitMemory with_scratch(config, options, options.batch, scratch_bytes, counted);

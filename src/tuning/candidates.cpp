@@ -109,7 +109,7 @@ class Maker {
     int lanes, columns, rows, sub_groups;
 
     int width() const { return lanes * columns; }
-    std::map<std::string, int, std::less<>> numbers() const {
+    TileNumbers numbers() const {
       return {{"lanes", lanes}, {"columns", columns}, {"rows", rows}, {"sub_groups", sub_groups}};
     }
   };
@@ -121,7 +121,7 @@ class Maker {
     tiles.push_back(static_cast<int>(std::min<std::int64_t>(most_tiles, 256)));
     for (const int query_tiles : tiles) {
       if (query_tiles > most_tiles) continue;
-      std::map<std::string, int, std::less<>> numbers = tile.numbers();
+      TileNumbers numbers = tile.numbers();
       numbers["query_tiles"] = query_tiles;
       for (const int wanted : {16, 32, 48, 64, 96, 128, 192, 256, 384}) {
         if (wanted > 2 * keys) continue;
@@ -146,7 +146,7 @@ class Maker {
       }
     for (const auto& [query_block, key_block] : blocks)
       for (const int cut : {0, 1, 2}) {
-        std::map<std::string, int, std::less<>> numbers = tile.numbers();
+        TileNumbers numbers = tile.numbers();
         numbers["query_block"] = query_block;
         numbers["key_block"] = key_block;
         numbers["cut"] = cut;
@@ -159,7 +159,7 @@ class Maker {
       for (const int panels : {1, 2, 4, 8, 12, 16, 24})
         for (const int depth_block : {32, 64, 128, 192, 256, 384, 512})
           for (const int staged : {0, 1}) {
-            std::map<std::string, int, std::less<>> numbers = tile.numbers();
+            TileNumbers numbers = tile.numbers();
             numbers["row_block"] = multiple_near(row_block, tile.rows);
             numbers["panels"] = panels;
             numbers["depth_block"] = depth_block;
@@ -168,7 +168,7 @@ class Maker {
           }
   }
 
-  void add(const std::map<std::string, int, std::less<>>& numbers) {
+  void add(const TileNumbers& numbers) {
     Record record;
     record.kernel = workload_.wanted.kernel;
     record.numbers = numbers;
@@ -180,7 +180,7 @@ class Maker {
   const Machine& machine_;
   const Workload& workload_;
   std::vector<Record> result_;
-  std::set<std::map<std::string, int, std::less<>>> seen_;
+  std::set<TileNumbers> seen_;
 };
 
 double forward_cost(const Record& record, const Machine& machine, const Workload& workload) {
@@ -267,8 +267,8 @@ bool is_plausible(const Record& record, const Machine& machine, const Workload& 
          tile_fits(machine, record.number("lanes"), record.number("columns"), record.number("rows"));
 }
 
-std::map<std::string, int, std::less<>> effective_numbers(const Record& record, const Workload& workload) {
-  std::map<std::string, int, std::less<>> numbers = record.numbers;
+TileNumbers effective_numbers(const Record& record, const Workload& workload) {
+  TileNumbers numbers = record.numbers;
   const auto limit = [&](const char* name, std::int64_t most) {
     numbers[name] = static_cast<int>(std::min<std::int64_t>(numbers[name], most));
   };

@@ -43,7 +43,7 @@ bool is_plausible(const Record& record, const Machine& machine, const Workload& 
 
 /// A record's numbers as far as they matter for the work: a block that is larger than the work is as large as it. Two
 /// records with the same are the same there, and only noise could tell which is faster.
-std::map<std::string, int, std::less<>> effective_numbers(const Record& record, const Workload& workload);
+TileNumbers effective_numbers(const Record& record, const Workload& workload);
 
 /// How long the work takes, in units of nothing in particular.
 double predicted_cost(const Record& record, const Machine& machine, const Workload& workload);

@@ -25,12 +25,15 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+/// By their names in the tables.
+using TileNumbers = std::map<std::string, int, std::less<>>;
+
 struct Record {
   std::string kernel = {};
   std::vector<DType> dtypes = {};  ///< empty: any
   std::string score_class = {};    ///< empty: any
   Range head_size = {}, length = {}, m = {}, n = {}, k = {};
-  std::map<std::string, int, std::less<>> numbers = {};
+  TileNumbers numbers = {};
   std::vector<std::string> providers = {};  ///< of gemm_provider: who computes such products, the best first
   std::string origin = {};                  ///< where the numbers come from: "measured on …" or "estimated: …"
 

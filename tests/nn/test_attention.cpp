@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <set>
 
 #include "nn/attention_case.hpp"
@@ -36,7 +35,7 @@ enum class Records { all, with_other_numbers };
 /// Cases that lead to the attention records of a table, or to the first with each set of numbers.
 std::vector<AttentionCase> cases_of(const tuning::Table& table, Records records) {
   std::vector<AttentionCase> cases;
-  std::set<std::pair<std::string, std::map<std::string, int, std::less<>>>> seen;
+  std::set<std::pair<std::string, tuning::TileNumbers>> seen;
   for (const tuning::Record& record : table.records()) {
     if (!record.kernel.starts_with("attention_")) continue;
     if (!seen.emplace(record.kernel, record.numbers).second && records == Records::with_other_numbers) continue;
