@@ -65,6 +65,9 @@ struct SYLVIT_API VitConfig {
   std::int64_t patches() const { return grid_height() * grid_width(); }
   /// Tokens of an image.
   std::int64_t tokens() const { return patches() + (class_token ? 1 : 0); }
+  /// Tokens of an image that the pooling looks at: the class token, or all. Behind the last block's keys and values
+  /// only they are computed.
+  std::int64_t pooled_tokens() const { return pooling == Pooling::token ? 1 : tokens(); }
   /// Numbers of a patch.
   std::int64_t patch_values() const { return channels * patch * patch; }
 
@@ -86,7 +89,10 @@ struct VitParameter {
 /// Every parameter in a fixed order. Linear weights are [out, in], as in timm.
 SYLVIT_API std::vector<VitParameter> vit_parameters(const VitConfig& config);
 
-/// Floating-point operations of the forward pass for one image: 2 for each multiplication in a matrix product.
+/// Floating-point operations of the model's forward pass for one image, as papers count them: 2 for each multiplication
+/// in a matrix product, every token through every block.
 SYLVIT_API double vit_forward_flops(const VitConfig& config);
+/// Those that Vit::forward carries out: of the last block, only what VitConfig::pooled_tokens() asks for.
+SYLVIT_API double vit_computed_flops(const VitConfig& config);
 
 }  // namespace sylvit

@@ -148,7 +148,7 @@ void bench(const Options& options) {
     for (int i = 0; i < 3; ++i) ceiling.measure();
   }
 
-  const double flops = vit_forward_flops(config) * static_cast<double>(options.batch) * (backward ? 3 : 1);
+  const double flops = vit_computed_flops(config) * static_cast<double>(options.batch) * (backward ? 3 : 1);
   const double gflops = flops / times.best() / 1e6;
   const double images_per_s = static_cast<double>(options.batch) / times.best() * 1000;
   const std::size_t peak_bytes = model.bytes() + parameters.values().flat().span_bytes() +

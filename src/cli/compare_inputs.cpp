@@ -131,7 +131,7 @@ Model make_model(const InputOptions& options, const std::string& name, const std
     report.parameters += static_cast<std::int64_t>(values.size());
     hash = hash_of(values, hash);
   }
-  report.forward_flops = vit_forward_flops(model.config);
+  report.forward_flops = vit_computed_flops(model.config);
   report.weights = options.source.weights.empty() ? fmt::format("random, seed {}", options.source.seed.value_or(0))
                                                   : options.source.weights;
   report.weights_fingerprint = fmt::format("{:016x}", hash);

@@ -119,7 +119,7 @@ struct ModelReport {
   std::string label;        ///< both for people: "S/16 relu/L"
   std::string description;  ///< its sizes and options
   std::int64_t parameters = 0;
-  double forward_flops = 0;  ///< of one image
+  double forward_flops = 0;  ///< that one image takes (vit_computed_flops)
   std::string weights, weights_fingerprint;
   std::string images, images_fingerprint;
   std::int64_t image_count = 0;

@@ -135,18 +135,28 @@ std::vector<VitParameter> vit_parameters(const VitConfig& config) {
   return all;
 }
 
-double vit_forward_flops(const VitConfig& config) {
+namespace {
+
+/// With so many tokens behind the keys and values of the last block.
+double flops_of(const VitConfig& config, std::int64_t last_tokens) {
   const auto d = static_cast<double>(config.width);
   const auto mlp = static_cast<double>(config.mlp);
   const auto tokens = static_cast<double>(config.tokens());
   const double patches = 2 * static_cast<double>(config.patches()) * static_cast<double>(config.patch_values()) * d;
-  const double linear = 2 * tokens * (d * d * (config.gate ? 5 : 4) + 2 * d * mlp);
-  const double attention = 4 * tokens * tokens * d;
+  const double qkv = 2 * tokens * 3 * d * d;
+  const double behind = 2 * (d * d * (config.gate ? 2 : 1) + 2 * d * mlp) + 4 * tokens * d;  // of a token
+  const double all_tokens = static_cast<double>(config.depth - 1) * tokens + static_cast<double>(last_tokens);
   double pooling = 0;
   if (config.pooling == Pooling::map)
     pooling = 2 * d * d * (2 + 2 * tokens) + 4 * static_cast<double>(config.patches()) * d + 4 * d * mlp;
   const double head = 2 * d * static_cast<double>(config.classes);
-  return patches + static_cast<double>(config.depth) * (linear + attention) + pooling + head;
+  return patches + static_cast<double>(config.depth) * qkv + all_tokens * behind + pooling + head;
 }
+
+}  // namespace
+
+double vit_forward_flops(const VitConfig& config) { return flops_of(config, config.tokens()); }
+
+double vit_computed_flops(const VitConfig& config) { return flops_of(config, config.pooled_tokens()); }
 
 }  // namespace sylvit

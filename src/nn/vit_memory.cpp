@@ -7,6 +7,7 @@ VitMemory::VitMemory(const VitConfig& config, const VitOptions& options, std::in
   const DType type = options.dtype;
   const std::int64_t d = config.width;
   const std::int64_t rows = batch * config.tokens();
+  const bool pools_all = config.pooled_tokens() == config.tokens();
   const bool training = options.use == VitUse::training;
   const bool keeps_blocks = training && !options.recompute;
   const bool map_pooling = config.pooling == Pooling::map;
@@ -15,33 +16,40 @@ VitMemory::VitMemory(const VitConfig& config, const VitOptions& options, std::in
   const Shape image_shape{batch, d};
   const Shape statistics_shape{rows, 2};
 
-  const auto attention_memory = [&](VitBlockMemory& block) {
+  const auto attention_memory = [&](VitBlockMemory& block, std::int64_t behind) {
+    const Shape shape{batch * behind, d};
     block.statistics1 = space.take_if(training, DType::f32, statistics_shape);
     block.qkv = space.take(type, {rows, 3 * d});
-    block.lse =
-        space.take_if(training && config.score == Score::softmax, DType::f32, {batch, config.heads, config.tokens()});
-    block.heads = space.take(type, row_shape);
-    block.gate = space.take_if(config.gate, type, row_shape);
-    block.gated = space.take_if(config.gate, type, row_shape);
+    block.lse = space.take_if(training && config.score == Score::softmax, DType::f32, {batch, config.heads, behind});
+    block.heads = space.take(type, shape);
+    block.gate = space.take_if(config.gate, type, shape);
+    block.gated = space.take_if(config.gate, type, shape);
   };
 
   normed = space.take(type, row_shape);
-  x = space.take(type, row_shape);
+  x = space.take(type, {batch * config.pooled_tokens(), d});
   blocks.resize(static_cast<std::size_t>(config.depth));
+  // Where blocks share their memory, the last one takes less of it than the others.
+  const auto share = [&](const auto& take) {
+    const std::size_t mark = space.mark();
+    VitBlockMemory last;
+    take(last, config.pooled_tokens());
+    space.release(mark);
+    VitBlockMemory other;
+    take(other, config.tokens());
+    for (VitBlockMemory& block : blocks) block = other;
+    blocks.back() = last;
+  };
   if (training) {
-    VitBlockMemory shared;
-    const auto keep = [&](VitBlockMemory& block) {
-      attention_memory(block);
-      block.mid = space.take(type, row_shape);
-      block.statistics2 = space.take(DType::f32, statistics_shape);
-      block.u = space.take(type, {rows, config.mlp});
+    const auto keep = [&](VitBlockMemory& block, std::int64_t behind) {
+      attention_memory(block, behind);
+      block.mid = space.take(type, {batch * behind, d});
+      block.statistics2 = space.take(DType::f32, {batch * behind, 2});
+      block.u = space.take(type, {batch * behind, config.mlp});
     };
-    if (!keeps_blocks) keep(shared);
+    if (!keeps_blocks) share(keep);
     for (VitBlockMemory& block : blocks) {
-      if (keeps_blocks)
-        keep(block);
-      else
-        block = shared;
+      if (keeps_blocks) keep(block, &block == &blocks.back() ? config.pooled_tokens() : config.tokens());
       block.x = space.take(type, row_shape);
     }
   }
@@ -68,6 +76,7 @@ VitMemory::VitMemory(const VitConfig& config, const VitOptions& options, std::in
     activated = space.take(type, {rows, config.mlp});
     pooled_gradient = space.take(type, image_shape);
     pooled_gradient2 = space.take(type, image_shape);
+    y_gradient = pools_all ? x_gradient : pooled_gradient2;
     if (map_pooling) {
       map_heads_gradient = space.take(type, image_shape);
       map_activated_gradient = space.take(type, {batch, config.mlp});
@@ -76,6 +85,8 @@ VitMemory::VitMemory(const VitConfig& config, const VitOptions& options, std::in
       map_query_sum = space.take(DType::f32, {d});
     }
   }
+  // What the blocks of an inference pass add to, one after the other.
+  const TensorView stream = training ? TensorView() : (pools_all ? x : space.take(type, row_shape));
   scratch = space.take(scratch_bytes);
 
   // From here on, memory that is used for one thing after the other.
@@ -90,12 +101,11 @@ VitMemory::VitMemory(const VitConfig& config, const VitOptions& options, std::in
     heads_gradient = space.take(type, row_shape);
     gate_gradient = space.take_if(config.gate, type, row_shape);
   } else {
-    VitBlockMemory shared;
-    shared.x = shared.mid = x;
-    attention_memory(shared);
+    share(attention_memory);
     space.release(mark);
     activated = space.take(type, {rows, config.mlp});
-    for (VitBlockMemory& block : blocks) block = shared;
+    for (VitBlockMemory& block : blocks) block.x = block.mid = stream;
+    blocks.back().mid = x;
   }
 }
 

@@ -10,7 +10,7 @@
 namespace sylvit::nn {
 
 /// What a block keeps. In inference x, mid and the block's output are one and the same, and what only the backward pass
-/// reads is empty.
+/// reads is empty. Behind its qkv the last block has only the rows that the pooling looks at (VitConfig::pooled_tokens).
 struct VitBlockMemory {
   TensorView x;            ///< input, [rows, width]
   TensorView statistics1;  ///< of norm1
@@ -39,7 +39,7 @@ struct VitMemory {
 
   TensorView patches, embedded;  ///< [batch * patches, …]; share their memory with what comes later
   std::vector<VitBlockMemory> blocks;
-  TensorView x;           ///< the last block's output
+  TensorView x;           ///< the last block's output, [batch * pooled tokens, width]
   TensorView normed;      ///< [rows, width]: output of whichever norm ran last
   TensorView activated;   ///< [rows, mlp]: output of gelu
   TensorView statistics;  ///< of the last norm
@@ -50,6 +50,7 @@ struct VitMemory {
 
   // Gradients.
   TensorView x_gradient, normed_gradient;                            ///< [rows, width]
+  TensorView y_gradient;                                             ///< of the last block's output
   TensorView activated_gradient;                                     ///< [rows, mlp]
   TensorView qkv_gradient, heads_gradient, gate_gradient;            ///< share their memory with activated_gradient
   TensorView pooled_gradient, pooled_gradient2, map_heads_gradient;  ///< [batch, width]

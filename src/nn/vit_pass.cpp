@@ -132,9 +132,10 @@ AttentionDescription VitPass::attention_of_blocks() const {
 /// Inputs of attention, or their gradients, which have the same names: slices of the packed buffer, and the parameters'
 /// tensors in the buffer that is given.
 template <class Tensors>
-Tensors VitPass::attention_tensors(const std::string& name, const TensorView& qkv, const VitBuffer& parameters) const {
+Tensors VitPass::attention_tensors(std::size_t block, const TensorView& qkv, const VitBuffer& parameters) const {
+  const std::string name = block_name(block) + ".attn";
   const std::int64_t tokens = config_.tokens();
-  Tensors tensors{.q = heads_view(qkv, tokens, 0),
+  Tensors tensors{.q = heads_view(qkv, tokens, 0).slice(2, 0, tokens_behind(block)),
                   .k = heads_view(qkv, tokens, config_.width),
                   .v = heads_view(qkv, tokens, 2 * config_.width)};
   if (config_.head_scale) tensors.head_scale = parameters.at(name + ".head_scale");
@@ -204,7 +205,8 @@ void VitPass::embed(const TensorView& images) {
        {&memory_.embedded, &token.positions});
 }
 
-/// `whole`: also the last product, whose result the backward pass does not need.
+/// `whole`: also the last product, whose result the backward pass does not need. Of the last block, only what the
+/// pooling looks at is computed.
 void VitPass::block_forward(std::size_t index, bool whole) {
   const VitBlockMemory& block = memory_.blocks[index];
   const std::string name = block_name(index);
@@ -213,18 +215,20 @@ void VitPass::block_forward(std::size_t index, bool whole) {
   norm(name + ".norm1", block.x, memory_.normed, block.statistics1);
   linear(attention + ".qkv", memory_.normed, block.qkv);
   run_attention(attention, attention_of_blocks(),
-                attention_tensors<AttentionInputs>(attention, block.qkv, parameters_.values()),
-                heads_view(block.heads, config_.tokens(), 0), block.lse);
+                attention_tensors<AttentionInputs>(index, block.qkv, parameters_.values()),
+                heads_view(block.heads, tokens_behind(index), 0), block.lse);
   if (config_.gate) {
-    linear(attention + ".gate", memory_.normed, block.gate);
+    linear(attention + ".gate", rows_behind(index, memory_.normed), block.gate);
     done(attention + ".gate product", 0, multiply(device_, block.heads, block.gate, block.gated, last_), block.gated,
          {&block.heads, &block.gate});
   }
   linear(attention + ".proj", config_.gate ? block.gated : block.heads, block.mid,
-         {Epilogue::bias_residual, block.x, {}});
-  norm(name + ".norm2", block.mid, memory_.normed, block.statistics2);
-  linear(name + ".mlp.fc1", memory_.normed, memory_.activated, {gelu(), {}, block.u});
-  if (whole) linear(name + ".mlp.fc2", memory_.activated, out, {Epilogue::bias_residual, block.mid, {}});
+         {Epilogue::bias_residual, rows_behind(index, block.x), {}});
+  const TensorView normed = front_for(index, memory_.normed);
+  const TensorView activated = front_for(index, memory_.activated);
+  norm(name + ".norm2", block.mid, normed, block.statistics2);
+  linear(name + ".mlp.fc1", normed, activated, {gelu(), {}, block.u});
+  if (whole) linear(name + ".mlp.fc2", activated, out, {Epilogue::bias_residual, block.mid, {}});
 }
 
 void VitPass::head_forward(const TensorView& logits) {
@@ -233,8 +237,7 @@ void VitPass::head_forward(const TensorView& logits) {
   const TensorView tokens(x.data(), x.dtype(), token_shape);
   switch (config_.pooling) {
     case Pooling::token:
-      // Only the class token's norm is ever seen.
-      norm("norm", class_tokens(x), memory_.pooled, class_statistics());
+      norm("norm", x, memory_.pooled, class_statistics());
       break;
     case Pooling::average:
       if (config_.norm_after_pooling) {
@@ -293,9 +296,7 @@ void VitPass::head_backward(const TensorView& logits_gradient) {
   linear_backward("head", memory_.pooled, logits_gradient, pooled);
   switch (config_.pooling) {
     case Pooling::token:
-      done("pooling gradient", 0, pool_token_backward(device_, pooled, as_tokens(x_gradient), last_), x_gradient,
-           {&pooled});
-      norm_backward("norm", class_tokens(x), class_statistics(), pooled, {}, class_tokens(x_gradient));
+      norm_backward("norm", x, class_statistics(), pooled, {}, memory_.y_gradient);
       break;
     case Pooling::average:
       if (config_.norm_after_pooling) {
@@ -354,38 +355,54 @@ void VitPass::block_backward(std::size_t index) {
   const VitBlockMemory& block = memory_.blocks[index];
   const std::string name = block_name(index);
   const std::string attention = name + ".attn";
-  const TensorView& x_gradient = memory_.x_gradient;
-  const TensorView& normed = memory_.normed;
-  const TensorView& normed_gradient = memory_.normed_gradient;
+  const bool last = index + 1 == memory_.blocks.size();
+  const TensorView& y_gradient = last ? memory_.y_gradient : memory_.x_gradient;
   if (options_.recompute) block_forward(index, false);
 
   // The MLP. Its activations are computed again from what gelu was taken of, and so is the norm.
-  const TensorView& u_gradient = memory_.activated_gradient;
+  const TensorView u_gradient = front_for(index, memory_.activated_gradient);
+  const TensorView activated = front_for(index, memory_.activated);
+  const TensorView mlp_in = front_for(index, memory_.normed);
+  const TensorView mlp_in_gradient = front_for(index, memory_.normed_gradient);
   product(name + ".mlp.fc2 gradient",
-          {.a = x_gradient, .b = matrix_operand(name + ".mlp.fc2").permute({1, 0}), .c = u_gradient});
+          {.a = y_gradient, .b = matrix_operand(name + ".mlp.fc2").permute({1, 0}), .c = u_gradient});
   done(name + ".mlp gelu gradient", 0,
-       gelu_backward(device_, gelu_form(), block.u, u_gradient, u_gradient, memory_.activated, last_), u_gradient,
-       {&block.u, &u_gradient, &memory_.activated});
-  linear_backward(name + ".mlp.fc2", memory_.activated, x_gradient, {});
-  norm(name + ".norm2", block.mid, normed, {});
-  linear_backward(name + ".mlp.fc1", normed, u_gradient, normed_gradient);
-  norm_backward(name + ".norm2", block.mid, block.statistics2, normed_gradient, x_gradient, x_gradient);
+       gelu_backward(device_, gelu_form(), block.u, u_gradient, u_gradient, activated, last_), u_gradient,
+       {&block.u, &u_gradient, &activated});
+  linear_backward(name + ".mlp.fc2", activated, y_gradient, {});
+  norm(name + ".norm2", block.mid, mlp_in, {});
+  linear_backward(name + ".mlp.fc1", mlp_in, u_gradient, mlp_in_gradient);
+  norm_backward(name + ".norm2", block.mid, block.statistics2, mlp_in_gradient, y_gradient, y_gradient);
 
   // The attention.
-  const TensorView& heads_gradient = memory_.heads_gradient;
-  linear_backward(attention + ".proj", config_.gate ? block.gated : block.heads, x_gradient, heads_gradient);
+  const TensorView heads_gradient = front_for(index, memory_.heads_gradient);
+  const TensorView gate_gradient = front_for(index, memory_.gate_gradient);
+  linear_backward(attention + ".proj", config_.gate ? block.gated : block.heads, y_gradient, heads_gradient);
   if (config_.gate)
     done(attention + ".gate product gradient", 0,
-         multiply_backward(device_, block.heads, block.gate, heads_gradient, heads_gradient, memory_.gate_gradient,
-                           last_),
-         heads_gradient, {&block.heads, &block.gate, &heads_gradient, &memory_.gate_gradient});
-  run_attention_backward(
-      attention, attention_of_blocks(), attention_tensors<AttentionInputs>(attention, block.qkv, parameters_.values()),
-      heads_view(block.heads, config_.tokens(), 0), block.lse, heads_view(heads_gradient, config_.tokens(), 0),
-      attention_tensors<AttentionGradients>(attention, memory_.qkv_gradient, *gradients_));
+         multiply_backward(device_, block.heads, block.gate, heads_gradient, heads_gradient, gate_gradient, last_),
+         heads_gradient, {&block.heads, &block.gate, &heads_gradient, &gate_gradient});
+  const std::int64_t tokens = tokens_behind(index);
+  const bool all_tokens = tokens == config_.tokens();
+  if (!all_tokens)  // the queries that nobody has asked
+    done(attention + " gradient", 0, fill(device_, memory_.qkv_gradient, 0.0F, last_), memory_.qkv_gradient);
+  run_attention_backward(attention, attention_of_blocks(),
+                         attention_tensors<AttentionInputs>(index, block.qkv, parameters_.values()),
+                         heads_view(block.heads, tokens, 0), block.lse, heads_view(heads_gradient, tokens, 0),
+                         attention_tensors<AttentionGradients>(index, memory_.qkv_gradient, *gradients_));
+  const TensorView& normed = memory_.normed;
+  const TensorView& normed_gradient = memory_.normed_gradient;
   norm(name + ".norm1", block.x, normed, {});
   linear_backward(attention + ".qkv", normed, memory_.qkv_gradient, normed_gradient);
-  if (config_.gate) linear_backward(attention + ".gate", normed, memory_.gate_gradient, normed_gradient, 1.0F);
+  if (config_.gate)
+    linear_backward(attention + ".gate", rows_behind(index, normed), gate_gradient, rows_behind(index, normed_gradient),
+                    1.0F);
+  const TensorView& x_gradient = memory_.x_gradient;
+  if (!all_tokens)
+    done("pooling gradient", 0,
+         pool_token_backward(device_, y_gradient,
+                             {x_gradient.data(), x_gradient.dtype(), {batch_, config_.tokens(), config_.width}}, last_),
+         x_gradient, {&y_gradient});
   norm_backward(name + ".norm1", block.x, block.statistics1, normed_gradient, x_gradient, x_gradient);
 }
 

@@ -67,7 +67,7 @@ class VitPass {
   void column_sum(const std::string& name, const TensorView& in, const TensorView& out);
   AttentionDescription attention_of_blocks() const;
   template <class Tensors>
-  Tensors attention_tensors(const std::string& name, const TensorView& qkv, const VitBuffer& parameters) const;
+  Tensors attention_tensors(std::size_t block, const TensorView& qkv, const VitBuffer& parameters) const;
   AttentionInputs map_inputs() const;
   void run_attention(const std::string& name, const AttentionDescription& description, const AttentionInputs& inputs,
                      const TensorView& o, const TensorView& lse);
@@ -77,6 +77,18 @@ class VitPass {
 
   /// A linear layer's weights as the right factor, [in, out], in the model's type.
   TensorView matrix_operand(const std::string& name) const;
+  /// Tokens that go on behind a block's keys and values: all, or what the pooling looks at.
+  std::int64_t tokens_behind(std::size_t block) const {
+    return block + 1 < memory_.blocks.size() ? config_.tokens() : config_.pooled_tokens();
+  }
+  /// Of a row for every token, those that go on behind the block.
+  TensorView rows_behind(std::size_t block, const TensorView& rows) const {
+    return tokens_behind(block) == config_.tokens() ? rows : class_tokens(rows);
+  }
+  /// The front of memory with a row for every token, a row for each that goes on behind the block.
+  TensorView front_for(std::size_t block, const TensorView& memory) const {
+    return memory ? memory.slice(0, 0, batch_ * tokens_behind(block)) : memory;
+  }
   TensorView class_tokens(const TensorView& rows) const;
   TensorView class_statistics() const;
   TensorView value(const std::string& name) const { return parameters_.values().at(name); }

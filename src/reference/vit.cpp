@@ -519,11 +519,27 @@ void backward(const Model& model, const Record& record, const Values& grad_logit
   embed_backward(model, record.patches, grad_x, gradients);
 }
 
-void observe_block(const Model& model, const std::string& name, const BlockRecord& record,
-                   const VitStepObserver& observe) {
-  observe(name + ".norm1", record.normed);
-  observe(name + ".attn.qkv",
-          join_heads(model, {record.attention.q, record.attention.k, record.attention.v}, model.tokens));
+/// Of [B, tokens, ...], the first tokens of each image.
+Values first_tokens(const Model& model, const Values& rows, std::size_t tokens) {
+  const std::size_t images = model.batch;
+  const std::size_t of_image = rows.size() / images;
+  const std::size_t wanted = of_image / model.tokens * tokens;
+  Values first;
+  for (std::size_t b = 0; b < images; ++b)
+    first.insert(first.end(), rows.begin() + static_cast<std::ptrdiff_t>(b * of_image),
+                 rows.begin() + static_cast<std::ptrdiff_t>(b * of_image + wanted));
+  return first;
+}
+
+/// `tokens`: of an image, those that the device takes beyond the block's keys and values.
+void observe_block(const Model& model, const std::string& name, const BlockRecord& record, std::size_t tokens,
+                   const VitStepObserver& observe_all) {
+  const auto observe = [&](const std::string& step, const Values& rows) {
+    observe_all(step, first_tokens(model, rows, tokens));
+  };
+  observe_all(name + ".norm1", record.normed);
+  observe_all(name + ".attn.qkv",
+              join_heads(model, {record.attention.q, record.attention.k, record.attention.v}, model.tokens));
   observe(name + ".attn", record.heads);
   if (model.config.gate) {
     observe(name + ".attn.gate", record.gate);
@@ -550,7 +566,11 @@ void observe_map(const Model& model, const MapRecord& record, const VitStepObser
 void observe_steps(const Model& model, const Record& record, const VitStepObserver& observe) {
   observe("patches", record.patches);
   observe("embedding", record.embedding);
-  for (std::size_t i = 0; i < record.blocks.size(); ++i) observe_block(model, block_name(i), record.blocks[i], observe);
+  for (std::size_t i = 0; i < record.blocks.size(); ++i) {
+    const bool last = i + 1 == record.blocks.size();
+    const std::int64_t tokens = last ? model.config.pooled_tokens() : model.config.tokens();
+    observe_block(model, block_name(i), record.blocks[i], count(tokens), observe);
+  }
   if (model.config.norm_after_pooling) {
     observe("pooling", record.pooled_raw);
     observe("fc_norm", record.pooled);

@@ -44,8 +44,9 @@ struct VitOutput {
 /// it: "patches", "embedding", "blocks.N.norm1", "blocks.N.attn.qkv", "blocks.N.attn" (the heads),
 /// "blocks.N.attn.gate", "blocks.N.attn.gate product", "blocks.N.attn.proj" (x after attention), "blocks.N.norm2",
 /// "blocks.N.mlp.fc1" (after GELU), "blocks.N.mlp.fc2" (x after the block), then those of the head, up to "head" (the
-/// logits). Two steps are left out because the device computes them otherwise: "patch_embed.proj" (its bias comes with
-/// the positions) and, where there is a class token, "attn_pool.kv" (of which only the patches' rows are ever read).
+/// logits). Behind the last block's "qkv" there are rows for VitConfig::pooled_tokens() alone. Two steps are left out
+/// because the device computes them otherwise: "patch_embed.proj" (its bias comes with the positions) and, where there
+/// is a class token, "attn_pool.kv" (of which only the patches' rows are ever read).
 using VitStepObserver = std::function<void(const std::string& step, const std::vector<double>& output)>;
 
 /// The mean over the images of a cross-entropy between logits z and targets t:
