@@ -13,6 +13,19 @@ std::int64_t panels_of(const Product& product, const kernels::GemmConfig& config
   return static_cast<std::int64_t>(divided_up(product.n, config.width()));
 }
 
+/// Panels of a work-group: the record's, or fewer where that gives the units too little to share. Rows of C have the same
+/// bits either way.
+std::int64_t group_panels(const Device& device, const Product& product, const kernels::GemmConfig& config) {
+  constexpr std::int64_t groups_of_unit = 16;  // then the last to end leaves the others idle for a few per cent
+  const auto row_blocks = product.batch * static_cast<std::int64_t>(divided_up(product.m, config.row_block));
+  const std::int64_t wanted = groups_of_unit * device.info().compute_units;
+  std::int64_t panels = config.panels;
+  while (panels > 1 &&
+         row_blocks * static_cast<std::int64_t>(divided_up(panels_of(product, config), panels)) < wanted)
+    panels = (panels + 1) / 2;
+  return panels;
+}
+
 /// Only the product itself depends on the epilogue.
 BuiltinKernels kernels_for(const Device& device, const Product& product,
                            kernels::GemmEpilogueKind epilogue = kernels::GemmEpilogueKind::none) {
@@ -71,10 +84,11 @@ sycl::event builtin_gemm(const Device& device, const Product& product, const ker
   const BuiltinKernels kernels = kernels_for(device, product, static_cast<kernels::GemmEpilogueKind>(output.epilogue));
   const kernels::GemmConfig& config = kernels.config;
   const std::int64_t panels = panels_of(product, config);
+  const std::int64_t of_group = group_panels(device, product, config);
   const Factor& a = product.a;
   return runtime::launch(
       device, kernels.multiply,
-      {.groups = {size(product.batch), divided_up(product.m, config.row_block), divided_up(panels, config.panels)},
+      {.groups = {size(product.batch), divided_up(panels, of_group), divided_up(product.m, config.row_block)},
        .work_items = size(config.work_items()),
        .local_floats = size(kernels.local_floats)},
       {.a = a.data,
@@ -85,7 +99,8 @@ sycl::event builtin_gemm(const Device& device, const Product& product, const ker
        .m = static_cast<int>(product.m),
        .n = static_cast<int>(product.n),
        .k = static_cast<int>(product.k),
-       .total_panels = static_cast<int>(panels)},
+       .total_panels = static_cast<int>(panels),
+       .group_panels = static_cast<int>(of_group)},
       after);
 }
 

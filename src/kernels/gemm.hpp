@@ -15,7 +15,7 @@
 //        |       |                    |   w   |  |   w   |
 //        +-------+                    +-------+  +-------+
 //
-// Gemm: a work-group owns row_block rows and `panels` panels of C. It takes depth_block of k at a time, and register
+// Gemm: a work-group owns row_block rows and up to `panels` panels of C. It takes depth_block of k at a time, and register
 // tiles (tile.hpp) of `rows` x `width` pass over the panels, which are read where they lie:
 //
 //                                panel      panel
@@ -53,7 +53,7 @@ struct GemmConfig {
   int columns;      ///< columns of the tile that each of them holds
   int rows;         ///< rows of the tile
   int row_block;    ///< rows of C a work-group owns, a multiple of rows
-  int panels;       ///< panels of C a work-group owns
+  int panels;       ///< panels of C a work-group owns at the most
   int depth_block;  ///< k in local memory at a time
   int sub_groups;   ///< sub-groups in a work-group
   int staged;       ///< 1: A goes through local memory even where it could be read in place
@@ -166,7 +166,7 @@ struct GemmOutput {
   int epilogue;
 };
 
-/// Launched over (batch, ceil(m / row_block), ceil(panels / config.panels)) work-groups.
+/// Launched over (batch, ceil(total_panels / group_panels), ceil(m / row_block)) work-groups: neighbours share panels.
 struct GemmArguments {
   const void* a;
   const float* packed;
@@ -175,6 +175,7 @@ struct GemmArguments {
   GemmOutput output;
   int m, n, k;
   int total_panels;
+  int group_panels;  ///< of a work-group, up to config.panels
 };
 
 /// What a product is, beside its tile numbers.
@@ -245,10 +246,10 @@ struct Gemm {
   [[gnu::always_inline]] Gemm(const Arguments& arguments, const sycl::nd_item<3>& item, float* local)
       : args(arguments),
         batch(group_of(item, 0)),
-        first_row(static_cast<int>(group_of(item, 1)) * config.row_block),
+        first_row(static_cast<int>(group_of(item, 2)) * config.row_block),
         row_count(smaller(config.row_block, arguments.m - first_row)),
-        first_panel(static_cast<int>(group_of(item, 2)) * config.panels),
-        panel_count(smaller(config.panels, arguments.total_panels - first_panel)),
+        first_panel(static_cast<int>(group_of(item, 1)) * arguments.group_panels),
+        panel_count(smaller(arguments.group_panels, arguments.total_panels - first_panel)),
         lane(config.sub_groups == 1 ? lane_of(item) : lane_of(item) % lanes),
         sub_group(config.sub_groups == 1 ? 0 : lane_of(item) / lanes),
         sums(local),

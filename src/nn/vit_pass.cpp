@@ -44,13 +44,16 @@ void VitPass::product(const std::string& name, const Gemm& gemm) {
 }
 
 void VitPass::linear(const std::string& name, const TensorView& in, const TensorView& out, const Kept& kept) {
-  Gemm gemm{.a = in,
-            .b = matrix_operand(name),
-            .c = out,
-            .epilogue = kept.epilogue,
-            .bias = value(name + ".bias"),
-            .residual = kept.residual,
-            .kept = kept.kept};
+  product_with_weights(name, {.a = in,
+                              .b = matrix_operand(name),
+                              .c = out,
+                              .epilogue = kept.epilogue,
+                              .bias = value(name + ".bias"),
+                              .residual = kept.residual,
+                              .kept = kept.kept});
+}
+
+void VitPass::product_with_weights(const std::string& name, Gemm gemm) {
   if (packed_ != nullptr) {
     void* place = packed_->place(name, [&] { return gemm_packed_bytes(device_, gemm); });
     if (place != nullptr && packed_->stale())
@@ -196,7 +199,7 @@ void VitPass::forward(const TensorView& images, const TensorView& logits) {
 void VitPass::embed(const TensorView& images) {
   const std::string name = "patch_embed.proj";
   done("patches", 0, patch_rows(device_, images, config_.patch, memory_.patches, last_), memory_.patches, {&images});
-  product(name, {.a = memory_.patches, .b = matrix_operand(name), .c = memory_.embedded});
+  product_with_weights(name, {.a = memory_.patches, .b = matrix_operand(name), .c = memory_.embedded});
   TokenParameters token{.bias = value(name + ".bias"), .positions = parameters_.positions()};
   if (config_.class_token) token.class_token = flat(value("cls_token"));
   const TensorView& x = memory_.blocks.front().x;

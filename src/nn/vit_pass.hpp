@@ -64,6 +64,8 @@ class VitPass {
   void norm_backward(const std::string& name, const TensorView& in, const TensorView& statistics,
                      const TensorView& out_gradient, const TensorView& residual, const TensorView& in_gradient);
   void product(const std::string& name, const Gemm& gemm);
+  /// The same with a layer's weights as the right factor, packed once where they are constant.
+  void product_with_weights(const std::string& name, Gemm gemm);
   void column_sum(const std::string& name, const TensorView& in, const TensorView& out);
   AttentionDescription attention_of_blocks() const;
   template <class Tensors>
