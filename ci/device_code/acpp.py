@@ -6,9 +6,11 @@
 Kernels are lambdas there, so they are found again by the functor in the demangled name.
 """
 
+import functools
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 
@@ -63,12 +65,23 @@ def container_of(kernels, folder):
     return files[-1]
 
 
+def translate(vendor, folder, option, container, output):
+    """The container's kernels as a vendor's code. The compilers look for their libraries as if they lay in <prefix>/bin, where an
+    installation does not put them: so a copy in such a place runs."""
+    installed, place = tool(vendor), folder / "prefix"
+    (place / "bin").mkdir(parents=True)
+    (place / "lib").symlink_to(pathlib.Path(prefix()).resolve() / "lib")
+    program = shutil.copy2(installed, place / "bin")
+    tools.run([program, "--build-opt", option, container, output, "llvm-ir.global"],
+              environment={"LD_LIBRARY_PATH": f"{installed.parent}:{place / 'lib'}", "HIP_DEVICE_LIB_PATH": str(amd.LIBRARIES)})
+
+
 def compiled(kernels, target, folder):
     """Resources by the kernel's type."""
     container, output = container_of(kernels, folder), folder / "out"
     option = ("ptx-target-device=" + target.name.removeprefix("sm_") if target.vendor == "nvidia"
               else "amdgpu-target-device=" + target.name)
-    tools.run([tool(target.vendor), "--build-opt", option, container, output, "llvm-ir.global"])
+    translate(target.vendor, folder, option, container, output)
     if target.vendor == "nvidia":
         found = nvidia.parsed(tools.run([nvidia.ptxas(), "-v", f"-arch={target.name}", output, "-o", folder / "cubin"]))
     else:
@@ -87,9 +100,23 @@ def demangled(names):
     return [normal(line) for line in text.splitlines()]
 
 
+@functools.cache
+def enumerators():
+    """The kernels' own enumerators by name, as numbers."""
+    found = {}
+    for header in (ROOT / "src" / "kernels").glob("*.hpp"):
+        for name, members in re.findall(r"enum class (\w+)[^{;]*\{([^}]*)\}", header.read_text()):
+            names = re.findall(r"^\s*(\w+)", re.sub(r"//.*", "", members).replace(",", "\n"), re.MULTILINE)
+            found |= {f"{name}::{member}": str(number) for number, member in enumerate(names)}
+    return found
+
+
 def normal(text):
-    """A type without what compilers write differently: spaces, namespaces, casts of numbers."""
-    return re.sub(r"\s|sylvit::kernels::|\(int\)", "", text)
+    """A type without what compilers write differently: spaces, namespaces, casts of numbers, enumerators, zeros at the end of braces."""
+    text = re.sub(r"\s|sylvit::(kernels::)?", "", text)
+    text = re.sub(r"\w+::\w+", lambda match: enumerators().get(match[0], match[0]), text)
+    text = re.sub(r"\(\w+\)(?=\d)", "", text).replace("false", "0").replace("true", "1")
+    return re.sub(r"(?:(?<=\{)0|,0)(?:,0)*\}", "}", text)
 
 
 def examine(wanted, chosen, judge, refuse):
