@@ -77,7 +77,9 @@ class DictReader {
     if (quote == '"') expect('"');
     const std::size_t end = text_.find(quote, at_);
     if (end == std::string_view::npos || text_.substr(at_, end - at_).find('\\') != std::string_view::npos) malformed();
-    return text_.substr(std::exchange(at_, end + 1), end - at_);
+    const std::string_view text = text_.substr(at_, end - at_);
+    at_ = end + 1;
+    return text;
   }
 
   std::int64_t number() {

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "nn/attention_kernels.hpp"
 #include "support.hpp"
 #include "tuning/table.hpp"
 
@@ -36,7 +37,9 @@ TEST_SUITE("cli/tuning") {
     const CommandResult one =
         run_sylvit("tuning show --kernel attention_forward --score softmax --head-size 32 --length 5000");
     CHECK(one.exit_code == 0);
-    CHECK(has(one.output, "softmax, head size 32, length 5000"));
+    // Ahead of time there may be kernels of larger head sizes only, and theirs is the record.
+    const std::int64_t head_size = sylvit::nn::compiled_head_size(sylvit::test::device().info().toolchain, 32);
+    CHECK(has(one.output, "softmax, head size " + std::to_string(head_size) + ", length 5000"));
     CHECK(has(one.output, "  chosen "));
     CHECK(has(one.output, "an earlier record fits too"));
     const CommandResult wrong = run_sylvit("tuning show --kernel nonsense");
