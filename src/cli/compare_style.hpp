@@ -90,7 +90,10 @@ dl{grid-template-columns:1fr}dd{margin-bottom:6px}
 --bad:#b3261e;--bad-page:#fdecea;--warn:#7a5200;--warn-page:#fff4d9;
 --s0:#2272c3;--s1:#d9730d;--s2:#2a9d62;--s3:#a24cc1;--s4:#c0392b;--s5:#0f9aa8;--s6:#8d6e2f;--s7:#5c6bc0}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}
-body{font-size:11px}
+:root{font-size:11px}
+body{font-size:1rem}
+th,td{padding:4px 5px}
+td{min-width:7em}
 .card,tr,.note{break-inside:avoid}
 h2,h3,summary{break-after:avoid}
 details.prints::details-content{content-visibility:visible;block-size:auto}
