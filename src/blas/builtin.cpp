@@ -13,15 +13,14 @@ std::int64_t panels_of(const Product& product, const kernels::GemmConfig& config
   return static_cast<std::int64_t>(divided_up(product.n, config.width()));
 }
 
-/// Panels of a work-group: the record's, or fewer where that gives the units too little to share. Rows of C have the same
-/// bits either way.
+/// Panels of a work-group: the record's, or fewer where that gives the units too little to share. Rows of C have the
+/// same bits either way.
 std::int64_t group_panels(const Device& device, const Product& product, const kernels::GemmConfig& config) {
   constexpr std::int64_t groups_of_unit = 16;  // then the last to end leaves the others idle for a few per cent
   const auto row_blocks = product.batch * static_cast<std::int64_t>(divided_up(product.m, config.row_block));
   const std::int64_t wanted = groups_of_unit * device.info().compute_units;
   std::int64_t panels = config.panels;
-  while (panels > 1 &&
-         row_blocks * static_cast<std::int64_t>(divided_up(panels_of(product, config), panels)) < wanted)
+  while (panels > 1 && row_blocks * static_cast<std::int64_t>(divided_up(panels_of(product, config), panels)) < wanted)
     panels = (panels + 1) / 2;
   return panels;
 }

@@ -15,8 +15,8 @@
 //        |       |                    |   w   |  |   w   |
 //        +-------+                    +-------+  +-------+
 //
-// Gemm: a work-group owns row_block rows and up to `panels` panels of C. It takes depth_block of k at a time, and register
-// tiles (tile.hpp) of `rows` x `width` pass over the panels, which are read where they lie:
+// Gemm: a work-group owns row_block rows and up to `panels` panels of C. It takes depth_block of k at a time, and
+// register tiles (tile.hpp) of `rows` x `width` pass over the panels, which are read where they lie:
 //
 //                                panel      panel
 //                              +-------+  +-------+

@@ -10,7 +10,8 @@
 namespace sylvit::nn {
 
 /// What a block keeps. In inference x, mid and the block's output are one and the same, and what only the backward pass
-/// reads is empty. Behind its qkv the last block has only the rows that the pooling looks at (VitConfig::pooled_tokens).
+/// reads is empty. Behind its qkv the last block has only the rows that the pooling looks at
+/// (VitConfig::pooled_tokens).
 struct VitBlockMemory {
   TensorView x;            ///< input, [rows, width]
   TensorView statistics1;  ///< of norm1

@@ -156,9 +156,7 @@ TEST_SUITE("nn/attention") {
     check_all(cases);
   }
 
-  TEST_CASE("head sizes from 16 to 256") {
-    check_all(head_size_cases(false));
-  }
+  TEST_CASE("head sizes from 16 to 256") { check_all(head_size_cases(false)); }
 
   TEST_CASE("grouped heads, packed buffers, alpha, divisor and scale") {
     check_all({{.heads = 6, .kv_heads = 1, .packed = true},
