@@ -161,8 +161,13 @@ class Tuner {
       progress.advance(0, fmt::format("{}: {} of {} tried, best {:.1f} {}, in use {:.1f}", job.text, tried,
                                       candidates.size(), job.speed(best_ms), job.unit, job.speed(used_ms)));
     };
-    const tuning::SearchResult result = tuning::search(*job.bench(device_), used, candidates, search);
+    tuning::SearchResult result = tuning::search(*job.bench(device_), used, candidates, search);
     if (!result.finished) return;
+    if (result.improved && job.other && !tuning::keeps_up(*job.other(device_), used, result.best)) {
+      result.remarks.push_back("the fastest is slow with gelu, which its record would serve, too");
+      result.improved = false;
+      result.best = used;
+    }
     const tuning::Record found = record_of(job, result, device_.info());
     table_.put(found);
     // What comes after uses it already: providers are compared with the tiles that were just found.

@@ -144,6 +144,11 @@ class JobMaker {
                                    .length = l},
                         .independent = b * h,
                         .rows = l};
+        if (score != Score::softmax && score != Score::gelu) {
+          AttentionWork gelu = work;
+          gelu.score = Score::gelu;
+          job.other = [gelu](const Device& device) { return make_bench(device, gelu); };
+        }
         add(std::move(job), dtype, work.flops(), "GFLOP/s", work);
       }
     }

@@ -29,6 +29,8 @@ struct TuneJob {
   std::string unit;                     ///< "GFLOP/s" or "GB/s"
   std::vector<tuning::Record> choices;  ///< instead of enumerating tile numbers: the providers
   std::function<std::unique_ptr<tuning::Bench>(const Device& device)> bench;
+  /// Other work that the record will serve: for point-wise scores, one that is not cheap. Or nothing.
+  std::function<std::unique_ptr<tuning::Bench>(const Device& device)> other;
 
   double speed(double ms) const { return work / ms / 1e6; }
 };

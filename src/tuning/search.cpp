@@ -176,4 +176,22 @@ SearchResult search(Bench& bench, const Record& used, std::span<const Record> ca
   return Search(bench, used, options).run(candidates);
 }
 
+bool keeps_up(Bench& other, const Record& used, const Record& winner) {
+  constexpr int turns = 9;
+  constexpr double most = 1.1;
+  const std::array both{used, winner};
+  try {
+    other.build(both);
+    if (!other.verify(winner).empty()) return false;
+  } catch (const Error&) {
+    return false;
+  }
+  std::vector<double> ratios;
+  for (int turn = 0; turn < turns; ++turn) {
+    const double before = other.run(used);
+    ratios.push_back(other.run(winner) / before);
+  }
+  return median(ratios) <= most;
+}
+
 }  // namespace sylvit::tuning

@@ -56,4 +56,8 @@ struct SearchResult {
 /// goes.
 SearchResult search(Bench& bench, const Record& used, std::span<const Record> candidates, const SearchOptions& options);
 
+/// Does the winner serve other work that its record would serve, too: with right results, and at most a tenth slower
+/// than the record in use? A compiler may make vectors of one score's kernel and none of another's.
+bool keeps_up(Bench& other, const Record& used, const Record& winner);
+
 }  // namespace sylvit::tuning

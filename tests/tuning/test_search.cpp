@@ -121,6 +121,18 @@ TEST_SUITE("tuning/search") {
     CHECK(tuning::search(bench, numbered(100), numbered(101, 10), {.seconds = 1e9, .margin = 0.005}).improved);
   }
 
+  TEST_CASE("a winner that is slow, wrong or unbuildable in other work that it would serve does not keep up") {
+    PretendBench other;
+    other.ms = [](int number) { return number == 105 ? 1.05 : number == 106 ? 4.0 : 1.0; };
+    CHECK(tuning::keeps_up(other, numbered(100), numbered(105)));
+    CHECK(!tuning::keeps_up(other, numbered(100), numbered(106)));
+    other.right = [](int number) { return number != 105; };
+    CHECK(!tuning::keeps_up(other, numbered(100), numbered(105)));
+    other.right = [](int) { return true; };
+    other.builds = [](int number) { return number != 105; };
+    CHECK(!tuning::keeps_up(other, numbered(100), numbered(105)));
+  }
+
   TEST_CASE("a wrong one cannot win, however fast") {
     PretendBench bench;
     bench.ms = [](int number) { return number == 103 ? 0.1 : number == 104 ? 0.9 : 1.0; };
