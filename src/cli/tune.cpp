@@ -52,7 +52,10 @@ class CatchInterrupt {
     action.sa_handler = interrupt;
     sigaction(SIGINT, &action, &before_);
   }
-  ~CatchInterrupt() { sigaction(SIGINT, &before_, nullptr); }
+  ~CatchInterrupt() {
+    // After an interruption the program ends; the same signal sent to its group may still be on its way.
+    if (interrupted == 0) sigaction(SIGINT, &before_, nullptr);
+  }
   CatchInterrupt(const CatchInterrupt&) = delete;
   CatchInterrupt& operator=(const CatchInterrupt&) = delete;
 
