@@ -1,6 +1,7 @@
-// 16-bit storage types. They hold bits and convert; arithmetic happens in f32. The conversions are plain integer and
-// f32 operations, so that host, run-time compiled and ahead-of-time compiled code give the same bits everywhere: round
-// to nearest, ties to even; infinities, signed zeros and subnormals exact; a NaN stays a NaN of the same sign.
+// 16-bit storage types. They hold bits and convert; arithmetic happens in f32. Host, run-time compiled and
+// ahead-of-time compiled code give the same bits everywhere: round to nearest, ties to even; infinities, signed zeros
+// and subnormals exact; a NaN stays a NaN of the same sign. On a host the conversions are plain integer and f32
+// operations.
 #pragma once
 
 #include <bit>
@@ -40,7 +41,7 @@ struct f16 {
 
   f16() = default;
   /// The nearest f16.
-  explicit constexpr f16(float value) : bits(round(std::bit_cast<std::uint32_t>(value))) {}
+  explicit constexpr f16(float value) : bits(round(value)) {}
   /// Exactly that number.
   constexpr operator float() const { return widen(bits); }
   /// The number that is stored as these bits.
@@ -51,8 +52,16 @@ struct f16 {
   }
 
  private:
+#if defined(SYLVIT_RUN_TIME_COMPILED) || defined(__SYCL_DEVICE_ONLY__) || defined(__ACPP__)
+  // Devices have instructions for both directions; the integer operations below cost a backward pass half its speed.
+  static constexpr std::uint16_t round(float value) {
+    return std::bit_cast<std::uint16_t>(static_cast<_Float16>(value));
+  }
+  static constexpr float widen(std::uint16_t f16_bits) { return static_cast<float>(std::bit_cast<_Float16>(f16_bits)); }
+#else
   // Both directions are written as selects rather than branches, so that a loop over them vectorises.
-  static constexpr std::uint16_t round(std::uint32_t f32) {
+  static constexpr std::uint16_t round(float value) {
+    const auto f32 = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t sign = (f32 >> 16) & 0x8000U;
     const std::uint32_t magnitude = f32 & 0x7fffffffU;
     // Normal result: shift the exponent bias from 127 to 15 and round the 13 bits that fall off. A carry out of the
@@ -82,6 +91,7 @@ struct f16 {
     result = magnitude >= 0x7c00U ? infinite_or_nan : result;
     return std::bit_cast<float>(sign | result);
   }
+#endif
 };
 
 }  // namespace sylvit

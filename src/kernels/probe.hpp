@@ -1,7 +1,7 @@
 // The kernel that a device must run before it is offered: it needs what every other kernel needs (global memory, local
-// memory, a barrier, the 16-bit storage types), and nothing more.
+// memory, a barrier, bf16 as a storage type), and nothing more.
 //
-//     out[i] = float(bf16(i)) + float(f16(w - 1 - i))        exact for i < w <= 256
+//     out[i] = float(bf16(i)) + (w - 1 - i)        exact for i < w <= 256
 #pragma once
 
 #include <sylvit/float16.hpp>
@@ -20,7 +20,7 @@ struct Probe {
 
   static void run(const ProbeArguments& arguments, const sycl::nd_item<3>& item, float* local) {
     const int lane = lane_of(item);
-    local[work_items - 1 - lane] = static_cast<float>(f16(static_cast<float>(lane)));
+    local[work_items - 1 - lane] = static_cast<float>(lane);
     barrier(item);
     arguments.out[lane] = static_cast<float>(bf16(static_cast<float>(lane))) + local[lane];
   }

@@ -69,6 +69,7 @@ DeviceInfo describe(const sycl::device& device) {
   info.max_work_group = device.get_info<sycl::info::device::max_work_group_size>();
   for (const std::size_t size : device.get_info<sycl::info::device::sub_group_sizes>())
     info.sub_group_sizes.push_back(static_cast<int>(size));
+  info.fp16 = runtime::converts_f16(device);
   info.fp64 = device.has(sycl::aspect::fp64);
   info.architecture = runtime::architecture_of(device, info);
   return info;
@@ -198,7 +199,8 @@ void Device::probe() {
   } catch (const Error& error) {
     info.why = error.failure();
   }
-  info.usable = info.fp16 = info.bf16 = info.why.empty();
+  info.usable = info.bf16 = info.why.empty();
+  info.fp16 = info.fp16 && info.usable;
 }
 
 std::vector<DeviceInfo> list_devices() {

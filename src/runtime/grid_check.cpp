@@ -6,7 +6,15 @@
 
 namespace sylvit::runtime {
 
+void check_type(const DeviceInfo& device, const KernelName& kernel) {
+  // Storage types are whole arguments of a kernel's type: `Convert<float, f16, …>`.
+  const auto names = [&](const char* argument) { return kernel.type.find(argument) != std::string::npos; };
+  if (!device.fp16 && (names("<f16") || names(" f16")))
+    throw Error("the device has no f16", "use f32 or bf16", device.name);
+}
+
 void check_grid(const DeviceInfo& device, const KernelName& kernel, const Grid& grid) {
+  check_type(device, kernel);
   if (grid.work_items == 0 || grid.work_items > device.max_work_group)
     throw Error("the kernel " + kernel.type + " wants work-groups of " + std::to_string(grid.work_items) +
                     ", and the device takes 1 to " + std::to_string(device.max_work_group),

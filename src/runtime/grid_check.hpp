@@ -8,6 +8,8 @@
 
 namespace sylvit::runtime {
 
+/// Throws Error when the kernel's type names f16 and the device has none.
+void check_type(const DeviceInfo& device, const KernelName& kernel);
 /// Throws Error when the device cannot run the kernel over this grid.
 void check_grid(const DeviceInfo& device, const KernelName& kernel, const Grid& grid);
 /// Can a device with these sub-group sizes run tiles of `wanted` lanes (0: any)? Where the hardware has only one size,

@@ -27,6 +27,9 @@ std::string backend_name(const sycl::device& device) {
   return "unknown";
 }
 
+/// AdaptiveCpp says no of every device, because its half lacks functions; LLVM has the conversions for all of them.
+bool converts_f16(const sycl::device&) { return true; }
+
 namespace {
 constexpr const char* selector_variable = "ACPP_VISIBILITY_MASK";
 }
@@ -58,6 +61,8 @@ std::string backend_name(const sycl::device& device) {
       return "unknown";
   }
 }
+
+bool converts_f16(const sycl::device& device) { return device.has(sycl::aspect::fp16); }
 
 namespace {
 constexpr const char* selector_variable = "ONEAPI_DEVICE_SELECTOR";

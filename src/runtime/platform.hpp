@@ -10,6 +10,9 @@ namespace sylvit::runtime {
 /// "opencl", "level_zero", "cuda", "hip", "omp".
 std::string backend_name(const sycl::device& device);
 
+/// Has the device instructions that convert between f16 and f32?
+bool converts_f16(const sycl::device& device);
+
 /// " (ONEAPI_DEVICE_SELECTOR is 'level_zero:gpu')" when the user has narrowed the choice of devices, else empty.
 std::string selector_variable_note();
 

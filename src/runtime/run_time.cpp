@@ -71,7 +71,10 @@ class RunTimeLibrary final : public KernelLibrary {
       return entry_name(a) == entry_name(b);
     });
     batch.erase(duplicates, batch.end());
-    for (const KernelName& kernel : batch) check_sub_group(device_, kernel);
+    for (const KernelName& kernel : batch) {
+      check_type(device_, kernel);
+      check_sub_group(device_, kernel);
+    }
     for (const KernelName& kernel : batch)
       if (kernel.custom && kernel.custom->source.empty())
         throw Error("the custom score " + kernel.custom->name + " has no source, and this library builds its kernels " +

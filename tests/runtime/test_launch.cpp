@@ -59,6 +59,20 @@ TEST_SUITE("runtime/launch") {
     check_error([&] { launch(device(), fill, {.work_items = 1, .local_floats = 4}, {}); }, {"local memory"});
   }
 
+  TEST_CASE("f16 on a device without it is refused, and no other type") {
+    DeviceInfo without = device().info();
+    without.fp16 = false;
+    for (const char* type :
+         {"Fill<f16, ElementwiseConfig{64, 16}>", "Convert<float, f16, ElementwiseConfig{64, 16}>"}) {
+      const runtime::KernelName kernel = fill_named(type);
+      check_error([&] { runtime::check_type(without, kernel); }, {"has no f16", device().name()});
+      CHECK_NOTHROW(runtime::check_type(device().info(), kernel));
+    }
+    for (const char* type :
+         {"Fill<bf16, ElementwiseConfig{64, 16}>", "Convert<float, bf16, ElementwiseConfig{64, 16}>"})
+      CHECK_NOTHROW(runtime::check_type(without, fill_named(type)));
+  }
+
 #if defined(SYLVIT_TOOLCHAIN_RTC)
   TEST_CASE("a sub-group size that the device lacks is named before anything is built") {
     auto kernel = fill_named("Fill<float, ElementwiseConfig{16, 1}>");
