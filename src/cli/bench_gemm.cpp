@@ -21,6 +21,7 @@ struct Options {
   std::string dtype = "f32";
   std::string result;
   std::string epilogue = "none";
+  std::string provider;
   std::string device;
   bool transpose_a = false;
   bool transpose_b = false;
@@ -62,7 +63,8 @@ void bench(const Options& options) {
   if (product.epilogue == Epilogue::bias_residual) product.residual = tensors.random(result_type, {m, n});
 
   std::vector<Contestant> contestants;
-  const std::vector<std::string> providers = gemm_providers(device, product);
+  std::vector<std::string> providers = gemm_providers(device, product);
+  if (!options.provider.empty()) providers = {options.provider};
   for (const std::string& provider : providers) {
     Gemm by_provider = product;
     by_provider.provider = provider;
@@ -117,6 +119,7 @@ void add_bench_gemm(CLI::App& program) {
       ->capture_default_str();
   command->add_flag("--transpose-a", options->transpose_a, "A lies as [K, M]");
   command->add_flag("--transpose-b", options->transpose_b, "B lies as [N, K], as a network's weights do");
+  command->add_option("--provider", options->provider, "This provider alone: onemkl, onemath, blas or builtin");
   command->add_option("--device", options->device, "Index, name part, backend or type");
   command->add_option("--seconds", options->seconds, "How long to measure")->capture_default_str();
   command->add_flag("--json", options->json, "Print a JSON array, one object a provider");
