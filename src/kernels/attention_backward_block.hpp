@@ -459,4 +459,19 @@ class AttentionBackwardBlocks {
   }
 };
 
+/// A work-group of groups = (batch, kv_heads, key_blocks): one block of keys, and all queries that see it.
+template <class Score, class T, AttentionBackwardConfig config, QueryGradient query_gradient>
+[[gnu::always_inline]] inline void own_key_block(const AttentionBackwardArguments& arguments,
+                                                 const sycl::nd_item<3>& item, float* local) {
+  const int kv_head = static_cast<int>(group_of(item, 1));
+  const int key_block = static_cast<int>(group_of(item, 2));
+  const int group = arguments.heads / arguments.kv_heads;
+  const AttentionBackwardBlocks<Score, T, config, query_gradient, true> blocks(
+      arguments, item, local, static_cast<int>(group_of(item, 0)), kv_head);
+  if (key_block < blocks.visible_key_blocks())
+    blocks.pass_queries(key_block, kv_head * group, (kv_head + 1) * group, 0, blocks.query_blocks());
+  else
+    blocks.store_zero_key_gradients(key_block);
+}
+
 }  // namespace sylvit::kernels

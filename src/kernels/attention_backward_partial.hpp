@@ -23,16 +23,7 @@ struct AttentionBackwardPartial {
   using Arguments = AttentionBackwardArguments;
 
   [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* local) {
-    const int batch = static_cast<int>(group_of(item, 0));
-    const int kv_head = static_cast<int>(group_of(item, 1));
-    const int key_block = static_cast<int>(group_of(item, 2));
-    const int group = arguments.heads / arguments.kv_heads;
-    const AttentionBackwardBlocks<Score, T, config, QueryGradient::partial, true> blocks(arguments, item, local, batch,
-                                                                                         kv_head);
-    if (key_block < blocks.visible_key_blocks())
-      blocks.pass_queries(key_block, kv_head * group, (kv_head + 1) * group, 0, blocks.query_blocks());
-    else
-      blocks.store_zero_key_gradients(key_block);
+    own_key_block<Score, T, config, QueryGradient::partial>(arguments, item, local);
   }
 };
 

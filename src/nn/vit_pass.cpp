@@ -202,8 +202,7 @@ void VitPass::embed(const TensorView& images) {
   product_with_weights(name, {.a = memory_.patches, .b = matrix_operand(name), .c = memory_.embedded});
   TokenParameters token{.bias = value(name + ".bias"), .positions = parameters_.positions()};
   if (config_.class_token) token.class_token = flat(value("cls_token"));
-  const TensorView& x = memory_.blocks.front().x;
-  const TensorView tokens(x.data(), x.dtype(), {batch_, config_.tokens(), config_.width});
+  const TensorView tokens = as_tokens(memory_.blocks.front().x);
   done("embedding", 0, assemble_tokens(device_, memory_.embedded, token, tokens, last_), tokens,
        {&memory_.embedded, &token.positions});
 }
@@ -236,8 +235,7 @@ void VitPass::block_forward(std::size_t index, bool whole) {
 
 void VitPass::head_forward(const TensorView& logits) {
   const TensorView& x = memory_.x;
-  const Shape token_shape{batch_, config_.tokens(), config_.width};
-  const TensorView tokens(x.data(), x.dtype(), token_shape);
+  const TensorView tokens = as_tokens(x);
   switch (config_.pooling) {
     case Pooling::token:
       norm("norm", x, memory_.pooled, class_statistics());
@@ -249,9 +247,7 @@ void VitPass::head_forward(const TensorView& logits) {
         norm("fc_norm", memory_.mean, memory_.pooled, class_statistics());
       } else {
         norm("norm", x, memory_.tokens, memory_.statistics);
-        done("pooling", 0,
-             pool_average(device_, {memory_.tokens.data(), x.dtype(), token_shape}, config_.class_token, memory_.pooled,
-                          last_),
+        done("pooling", 0, pool_average(device_, as_tokens(memory_.tokens), config_.class_token, memory_.pooled, last_),
              memory_.pooled, {&memory_.tokens});
       }
       break;
@@ -269,6 +265,11 @@ void VitPass::head_forward(const TensorView& logits) {
     }
   }
   linear("head", memory_.pooled, logits);
+}
+
+/// Of [rows, width] with a row a token: [batch, tokens, width].
+TensorView VitPass::as_tokens(const TensorView& rows) const {
+  return {rows.data(), rows.dtype(), {batch_, config_.tokens(), config_.width}};
 }
 
 /// The class token of each image, [batch, width].
@@ -294,8 +295,6 @@ void VitPass::head_backward(const TensorView& logits_gradient) {
   const TensorView& x = memory_.x;
   const TensorView& x_gradient = memory_.x_gradient;
   const TensorView& pooled = memory_.pooled_gradient;
-  const Shape token_shape{batch_, config_.tokens(), config_.width};
-  const auto as_tokens = [&](const TensorView& rows) { return TensorView(rows.data(), rows.dtype(), token_shape); };
   linear_backward("head", memory_.pooled, logits_gradient, pooled);
   switch (config_.pooling) {
     case Pooling::token:
@@ -402,10 +401,8 @@ void VitPass::block_backward(std::size_t index) {
                     1.0F);
   const TensorView& x_gradient = memory_.x_gradient;
   if (!all_tokens)
-    done("pooling gradient", 0,
-         pool_token_backward(device_, y_gradient,
-                             {x_gradient.data(), x_gradient.dtype(), {batch_, config_.tokens(), config_.width}}, last_),
-         x_gradient, {&y_gradient});
+    done("pooling gradient", 0, pool_token_backward(device_, y_gradient, as_tokens(x_gradient), last_), x_gradient,
+         {&y_gradient});
   norm_backward(name + ".norm1", block.x, block.statistics1, normed_gradient, x_gradient, x_gradient);
 }
 
@@ -416,9 +413,7 @@ void VitPass::embed_backward(const TensorView& images) {
     gradients.positions = {gradient("pos_embed").data(), DType::f32, {config_.tokens(), config_.width}};
   if (config_.class_token) gradients.class_token = flat(gradient("cls_token"));
   done("embedding gradient", 0,
-       assemble_tokens_backward(device_,
-                                {x_gradient.data(), x_gradient.dtype(), {batch_, config_.tokens(), config_.width}},
-                                config_.class_token, gradients, last_),
+       assemble_tokens_backward(device_, as_tokens(x_gradient), config_.class_token, gradients, last_),
        memory_.embedded, {&x_gradient, &gradients.positions});
   done("patches", 0, patch_rows(device_, images, config_.patch, memory_.patches, last_), memory_.patches, {&images});
   linear_backward("patch_embed.proj", memory_.patches, memory_.embedded, {});

@@ -91,6 +91,7 @@ class VitPass {
   TensorView front_for(std::size_t block, const TensorView& memory) const {
     return memory ? memory.slice(0, 0, batch_ * tokens_behind(block)) : memory;
   }
+  TensorView as_tokens(const TensorView& rows) const;
   TensorView class_tokens(const TensorView& rows) const;
   TensorView class_statistics() const;
   TensorView value(const std::string& name) const { return parameters_.values().at(name); }

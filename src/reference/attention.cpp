@@ -36,20 +36,6 @@ double gelu_tanh_factor() { return std::numbers::sqrt2 * std::numbers::inv_sqrtp
 double gelu_tanh_inner(double s) { return std::tanh(gelu_tanh_factor() * (s + gelu_cubic * s * s * s)); }
 double gelu_tanh_inner_slope(double s) { return gelu_tanh_factor() * (1 + 3 * gelu_cubic * s * s); }
 
-double dot(ConstRow a, ConstRow b) {
-  // Four sums instead of one, because each addition would wait for the one before.
-  double sums[4] = {0, 0, 0, 0};
-  std::size_t c = 0;
-  for (; c + 4 <= a.size(); c += 4)
-    for (std::size_t lane = 0; lane < 4; ++lane) sums[lane] += a[c + lane] * b[c + lane];
-  for (; c < a.size(); ++c) sums[0] += a[c] * b[c];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
-void add_scaled(Row sum, double factor, ConstRow row) {
-  for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += factor * row[c];
-}
-
 std::size_t count(std::int64_t a, std::int64_t b = 1, std::int64_t c = 1, std::int64_t d = 1) {
   return static_cast<std::size_t>(a * b * c * d);
 }

@@ -6,6 +6,20 @@
 
 namespace sylvit::reference {
 
+double dot(std::span<const double> a, std::span<const double> b) {
+  // Four sums instead of one, because each addition would wait for the one before.
+  double sums[4] = {0, 0, 0, 0};
+  std::size_t c = 0;
+  for (; c + 4 <= a.size(); c += 4)
+    for (std::size_t lane = 0; lane < 4; ++lane) sums[lane] += a[c + lane] * b[c + lane];
+  for (; c < a.size(); ++c) sums[0] += a[c] * b[c];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+void add_scaled(std::span<double> sum, double factor, std::span<const double> values) {
+  for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += factor * values[c];
+}
+
 RowStatistics statistics_of(std::span<const double> x, double epsilon) {
   const auto size = static_cast<double>(x.size());
   double mean = 0;

@@ -10,6 +10,10 @@
 
 namespace sylvit::reference {
 
+double dot(std::span<const double> a, std::span<const double> b);
+/// sum += factor · values
+void add_scaled(std::span<double> sum, double factor, std::span<const double> values);
+
 /// Parameters of a layer norm. Empty means absent: weights of 1, biases of 0.
 struct NormParameters {
   std::vector<double> weight;

@@ -23,20 +23,6 @@ auto row(T& tensor, std::size_t index, std::size_t size) {
   return std::span(tensor).subspan(index * size, size);
 }
 
-double dot(ConstRow a, ConstRow b) {
-  // Four sums instead of one, because each addition would wait for the one before.
-  double sums[4] = {0, 0, 0, 0};
-  std::size_t c = 0;
-  for (; c + 4 <= a.size(); c += 4)
-    for (std::size_t lane = 0; lane < 4; ++lane) sums[lane] += a[c + lane] * b[c + lane];
-  for (; c < a.size(); ++c) sums[0] += a[c] * b[c];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
-void add_scaled(Row sum, double factor, ConstRow values) {
-  for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += factor * values[c];
-}
-
 void add(Row sum, ConstRow values) { add_scaled(sum, 1, values); }
 
 Values product(const Values& a, const Values& b) {
