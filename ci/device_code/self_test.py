@@ -81,7 +81,8 @@ def run(program, jobs):
         broken.write_bytes(bytes.fromhex("03022307") + bytes(16))
         wrong += refused("SPIR-V that is not valid", compiling.Module(broken, {}).capabilities, "spirv-val")
     for capability, name, expected in (("Float64", "dg2-g10", True), ("Float64", "pvc", False),
-                                       ("Kernel", "dg2-g10", False)):
+                                       ("Kernel", "dg2-g10", False), ("Float16Buffer", "tgllp", False),
+                                       ("AtomicFloat32AddEXT", "sm_80", True)):
         if bool(list(check.missing_instructions({capability}, devices.named(name)))) != expected:
             wrong.append(f"{capability} on {name}")
     for line in wrong:
