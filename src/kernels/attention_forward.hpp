@@ -272,20 +272,19 @@ struct AttentionForward {
       accumulate<TileStrides{depth, 1, tile, lanes}>(scores, key_rows + j * depth, columns_of_q, depth);
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
-#pragma unroll
-        for (int column = 0; column < columns; ++column) {
+        for_columns<lanes, columns>([&](int column) __attribute__((always_inline)) {
           const float s = scores.value[r][column];
           if constexpr (is_softmax<Score>) largest[column] = s > largest[column] ? s : largest[column];
           to[(j + r) * tile + column * lanes] = value_if_cheap(s);
-        }
+        });
       }
     }
     if constexpr (!is_softmax<Score> && !is_cheap<Score>) {
       for (int j = 0; j < count; ++j) {
-#pragma unroll
-        for (int column = 0; column < columns; ++column) {
-          to[j * tile + column * lanes] = Score::value(to[j * tile + column * lanes]);
-        }
+        for_columns<lanes, columns>([&](int column) __attribute__((always_inline)) {
+          float& weight = to[j * tile + column * lanes];
+          weight = Score::value(weight);
+        });
       }
     }
     const bool diagonal = args.causal != 0 && block.first_key + count > block.query + 1;
@@ -334,12 +333,11 @@ struct AttentionForward {
     }
     float* to = weights + lane;
     for (int j = 0; j < block.count; ++j) {
-#pragma unroll
-      for (int column = 0; column < columns; ++column) {
+      for_columns<lanes, columns>([&](int column) __attribute__((always_inline)) {
         const float weight = fast_exp2(to[j * tile + column * lanes] - shift[column]);
         total[column] += weight;
         to[j * tile + column * lanes] = weight;
-      }
+      });
     }
 #pragma unroll
     for (int column = 0; column < columns; ++column) sum[slot_of(block.turn) + column * lanes + lane] = total[column];

@@ -38,6 +38,19 @@ struct RegisterTile {
   }
 };
 
+/// body(column) for each column of a work-item, which must not depend on each other. With lanes = 1 they are left a loop,
+/// of which the compiler makes vectors: unrolled, LLVM 19 takes an exponential number by number.
+template <int lanes, int columns, class Body>
+[[gnu::always_inline]] inline void for_columns(const Body& body) {
+  if constexpr (has_float_vectors && lanes == 1) {
+#pragma clang loop vectorize(assume_safety) unroll(disable)
+    for (int column = 0; column < columns; ++column) body(column);
+  } else {
+#pragma unroll
+    for (int column = 0; column < columns; ++column) body(column);
+  }
+}
+
 /// Where the factors lie, in floats: left(r, k) = left[r * left_row + k * left_step],
 /// right(k, v) = right[k * right_step + v * lanes], `right` already pointing at this work-item's lane.
 struct TileStrides {
@@ -55,6 +68,7 @@ template <TileStrides strides, int rows, int columns, class Left>
   Vector sums[rows];
 #pragma unroll
   for (int r = 0; r < rows; ++r) __builtin_memcpy(&sums[r], tile.value[r], sizeof(Vector));
+#pragma nounroll
   for (int k = 0; k < count; ++k) {
     Vector shared;
     __builtin_memcpy(&shared, right + k * strides.right_step, sizeof(Vector));
