@@ -15,7 +15,7 @@ import time
 
 import torch
 
-SHAPES = [(8, 6, 197, 64), (8, 12, 197, 64), (2, 6, 785, 64), (1, 6, 4096, 64)]
+SHAPES = "8,6,197,64 8,12,197,64 2,6,785,64 1,6,4096,64"
 
 
 def torch_softmax(q, k, v):
@@ -86,9 +86,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sylvit", default="build/sylvit")
     parser.add_argument("--other", help="a second sylvit (an AdaptiveCpp build) to measure beside the first")
+    parser.add_argument("--shapes", nargs="+", default=SHAPES.split(), metavar="B,H,L,d")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.7)
     options = parser.parse_args()
+    shapes = [tuple(map(int, shape.split(","))) for shape in options.shapes]
     if not os.access(options.sylvit, os.X_OK):
         sys.exit(f"{options.sylvit} is not there: build it with ci/build, or name another with --sylvit")
     torch.set_num_threads(2)
@@ -99,7 +101,7 @@ def main():
           "| relu/L vs faster of SDPA, eager relu/L | relu/L vs eager relu/L | relu/L vs SDPA | softmax vs SDPA "
           "| relu/L vs our softmax | relu/L share of GEMM-1024 |")
     print("|---|---|" + "---|" * 11)
-    for shape in SHAPES:
+    for shape in shapes:
         for passes in ("forward", "both"):
             backward = passes == "both"
             ours = Sylvit(options.sylvit, shape, "relu", passes)
@@ -120,7 +122,7 @@ def main():
 
     print("\n| shape, relu/L forward | f32 ms | bf16 ms | f16 ms | bf16 vs f32 | f16 vs f32 |")
     print("|---|---|---|---|---|---|")
-    for shape in SHAPES:
+    for shape in shapes:
         best = measure({dtype: Sylvit(options.sylvit, shape, "relu", "forward", dtype)
                         for dtype in ("f32", "bf16", "f16")}, options.rounds, options.seconds)
         print(f"| {','.join(map(str, shape))} | {best['f32']:.2f} | {best['bf16']:.2f} | {best['f16']:.2f} "
@@ -129,7 +131,7 @@ def main():
     if options.other:
         print("\n| shape, relu/L | pass | first build ms | other build ms | other vs first |")
         print("|---|---|---|---|---|")
-        for shape in SHAPES:
+        for shape in shapes:
             for passes in ("forward", "both"):
                 best = measure({name: Sylvit(program, shape, "relu", passes)
                                 for name, program in (("first", options.sylvit), ("other", options.other))},
