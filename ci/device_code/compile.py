@@ -1,6 +1,7 @@
 """From kernels by name to their resources on every target, with a cache of both steps on disk."""
 
 import concurrent.futures
+import functools
 import hashlib
 import json
 import pathlib
@@ -63,6 +64,8 @@ class Module:
             try:
                 answer = {"result": make()}
             except tools.ToolError as error:
+                if error.by_signal:
+                    raise
                 answer = {"error": str(error)}
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
@@ -82,6 +85,12 @@ class Module:
 
         return set(self.remembered("valid", tools.version(tools.find("spirv-val"), "--version"), make))
 
+    @functools.cached_property
+    def inlined(self):
+        """As IR, for all targets that begin with it."""
+        with tempfile.TemporaryDirectory(prefix="sylvit-device-code-") as folder:
+            return ir.inlined(self.path, pathlib.Path(folder))
+
     def resources(self, target):
         """By the kernel's entry; ToolError if a tool does not take it."""
 
@@ -89,7 +98,7 @@ class Module:
             with tempfile.TemporaryDirectory(prefix="sylvit-device-code-") as name:
                 folder = pathlib.Path(name)
                 vendor = VENDORS[target.vendor]
-                source = self.path if target.vendor == "intel" else ir.inlined(self.path, folder)
+                source = self.path if target.vendor == "intel" else self.inlined
                 return {kernel.removeprefix("__sycl_kernel_"): found.to_json()
                         for kernel, found in vendor.compiled(source, target, folder).items()}
 

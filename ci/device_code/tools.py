@@ -8,7 +8,11 @@ import subprocess
 
 
 class ToolError(Exception):
-    """A tool did not accept its input; the text says which and why."""
+    """A tool did not accept its input; the text says which and why. One that a signal ended may have been stopped from outside."""
+
+    def __init__(self, text, by_signal=False):
+        super().__init__(text)
+        self.by_signal = by_signal
 
 
 def cache_directory():
@@ -27,7 +31,7 @@ def run(command, stdin=None, environment=None):
     if done.returncode != 0:
         name = pathlib.Path(str(command[0])).name
         how = f"ends with {done.returncode}" if done.returncode > 0 else f"is ended by signal {-done.returncode}"
-        raise ToolError(f"{name} {how}: {essence(done.stdout)}")
+        raise ToolError(f"{name} {how}: {essence(done.stdout)}", by_signal=done.returncode < 0)
     return done.stdout
 
 
