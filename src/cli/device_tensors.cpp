@@ -3,6 +3,9 @@
 #include <sylvit/float16.hpp>
 
 #include <algorithm>
+#include <limits>
+
+#include "runtime/memory_error.hpp"
 
 namespace sylvit::cli {
 
@@ -33,10 +36,21 @@ std::vector<float> widened(std::span<const std::byte> bytes, DType dtype) {
   return values;
 }
 
-void* DeviceTensors::scratch(std::size_t bytes) { return memory_.emplace_back(device_, bytes, purpose_).data(); }
+void* DeviceTensors::scratch(std::size_t bytes) {
+  // Each allocation may succeed where all of them together are more than there is: the system then ends the program.
+  const DeviceInfo& info = device_.info();
+  if (taken_ > 0 && bytes <= info.memory_bytes && bytes > info.memory_bytes - std::min(taken_, info.memory_bytes))
+    throw runtime::memory_error(info, bytes, purpose_, ", of which it takes " + readable_bytes(taken_) + " already");
+  void* data = memory_.emplace_back(device_, bytes, purpose_).data();
+  taken_ += bytes;
+  return data;
+}
 
 TensorView DeviceTensors::empty(DType dtype, const Shape& shape) {
-  return {scratch(static_cast<std::size_t>(shape.elements()) * size_of(dtype)), dtype, shape};
+  // What 64 bits cannot count becomes what no device has.
+  const auto elements = static_cast<std::size_t>(shape.elements());
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  return {scratch(elements > most / size_of(dtype) ? most : elements * size_of(dtype)), dtype, shape};
 }
 
 TensorView DeviceTensors::upload(std::span<const std::byte> bytes, DType dtype, const Shape& shape) {
@@ -47,10 +61,23 @@ TensorView DeviceTensors::upload(std::span<const std::byte> bytes, DType dtype, 
 }
 
 TensorView DeviceTensors::random(DType dtype, const Shape& shape) {
-  std::vector<float> values(static_cast<std::size_t>(shape.elements()));
+  TensorView view = empty(dtype, shape);
+  fill_randomly(view);
+  return view;
+}
+
+void DeviceTensors::fill_randomly(const TensorView& view) {
+  constexpr std::size_t piece = std::size_t{1} << 22;  // the host never holds a second copy of a large tensor
   std::normal_distribution<float> normal;
-  for (float& value : values) value = normal(generator_);
-  return upload(stored(values, dtype), dtype, shape);
+  std::vector<float> values;
+  const auto count = static_cast<std::size_t>(view.shape().elements());
+  for (std::size_t first = 0; first < count; first += piece) {
+    values.resize(std::min(piece, count - first));
+    for (float& value : values) value = normal(generator_);
+    const std::vector<std::byte> bytes = stored(values, view.dtype());
+    device_.queue().memcpy(view.as<std::byte>() + first * size_of(view.dtype()), bytes.data(), bytes.size());
+    device_.wait();
+  }
 }
 
 std::vector<float> DeviceTensors::download(const TensorView& view) const {

@@ -26,6 +26,8 @@ class DeviceTensors {
   TensorView upload(std::span<const std::byte> bytes, DType dtype, const Shape& shape);
   /// Normally distributed, the same in each run.
   TensorView random(DType dtype, const Shape& shape);
+  /// The same for a dense view.
+  void fill_randomly(const TensorView& view);
   /// Of a dense view.
   std::vector<float> download(const TensorView& view) const;
 
@@ -33,6 +35,7 @@ class DeviceTensors {
   Device device_;
   std::string purpose_;
   std::deque<Memory> memory_;
+  std::size_t taken_ = 0;
   std::mt19937 generator_{1};
 };
 

@@ -8,6 +8,7 @@
 #include "nn/vit_kernels.hpp"
 #include "nn/vit_memory.hpp"
 #include "nn/vit_pass.hpp"
+#include "runtime/memory_error.hpp"
 #include "runtime/rehearsal.hpp"
 
 namespace sylvit {
@@ -23,6 +24,27 @@ struct Needs {
 
 bool keeps_packed(const VitOptions& options) { return options.constant && options.use == VitUse::inference; }
 
+/// Refuses what no device could hold before it is planned: products of its sizes need not fit in 64 bits, nor its
+/// tensors between the addresses that planning pretends.
+void check_plannable(const Device& device, const VitConfig& config, const VitOptions& options) {
+  const double most = std::max(static_cast<double>(device.info().memory_bytes), 0x1p41);
+  const auto check = [&](double bytes, const char* purpose) {
+    if (bytes > most) runtime::check_fits(device.info(), bytes, purpose);
+  };
+  const auto batch = static_cast<double>(options.batch);
+  const double pixels = static_cast<double>(config.channels) * static_cast<double>(config.image_height) *
+                        static_cast<double>(config.image_width);
+  const double rows = batch * static_cast<double>(config.tokens());
+  const auto row = static_cast<double>(std::max(3 * config.width, config.mlp));
+  constexpr const char* activations = "the model's activations";
+  check(batch * pixels * sizeof(float), "the images");
+  check(batch * static_cast<double>(config.classes) * sizeof(float), "the logits");
+  check(rows * row * static_cast<double>(size_of(options.dtype)), activations);
+  nn::Workspace counted(nullptr);
+  const nn::VitMemory without_scratch(config, options, options.batch, 0, counted);
+  check(static_cast<double>(counted.peak()), activations);
+}
+
 /// Goes through the passes without running them.
 Needs needs_of(const Device& device, const VitConfig& config, const VitOptions& options) {
   config.check();
@@ -31,6 +53,7 @@ Needs needs_of(const Device& device, const VitConfig& config, const VitOptions& 
     throw Error("the device has no f16", "use --dtype f32 or bf16", device.name());
   if (options.dtype == DType::bf16 && !device.info().bf16)
     throw Error("the device has no bf16", "use --dtype f32", device.name());
+  check_plannable(device, config, options);
   const runtime::Rehearsal rehearsal(device);
   const VitParameters parameters(rehearsal.device(), config, options.dtype);
   // Addresses that are no memory, apart from those that other planning gives out, with more scratch memory than any
@@ -107,6 +130,8 @@ struct Vit::State {
 
 Vit::Vit(const Device& device, const VitConfig& config, const VitOptions& options) {
   Needs needs = needs_of(device, config, options);
+  // Before kernels are built, which takes long.
+  runtime::check_fits(device.info(), static_cast<double>(needs.bytes), "the model's activations");
   runtime::prepare(device, needs.kernels);
   if (needs.packed.bytes() > 0) needs.packed.allocate(device);
   state_ =

@@ -147,6 +147,20 @@ void initialise(const VitConfig& config, const VitParameter& parameter, std::uin
   }
 }
 
+double parameter_count(const VitConfig& config) {
+  // Blocks are alike, so two of them tell, and a model of a million blocks is not spelled out.
+  const auto with_depth = [&](std::int64_t depth) {
+    VitConfig shallow = config;
+    shallow.depth = depth;
+    double count = 0;
+    for (const VitParameter& parameter : vit_parameters(shallow))
+      count += static_cast<double>(parameter.shape.elements());
+    return count;
+  };
+  const double one = with_depth(1);
+  return one + static_cast<double>(config.depth - 1) * (with_depth(2) - one);
+}
+
 std::vector<std::vector<float>> initial_parameters(const VitConfig& config, std::uint64_t seed) {
   config.check();
   std::vector<std::vector<float>> all;

@@ -26,6 +26,9 @@ void initialise(const VitConfig& config, const VitParameter& parameter, std::uin
 /// All of vit_parameters(config), in that order.
 std::vector<std::vector<float>> initial_parameters(const VitConfig& config, std::uint64_t seed);
 
+/// How many numbers vit_parameters(config) hold. A double, since a model may be asked for that 64 bits cannot count.
+double parameter_count(const VitConfig& config);
+
 /// The inverse of the standard normal distribution, for 0 < p < 1, to about 1e-15.
 double inverse_normal(double p);
 

@@ -7,6 +7,7 @@
 #include "nn/basic.hpp"
 #include "nn/vit_init.hpp"
 #include "runtime/counts.hpp"
+#include "runtime/memory_error.hpp"
 #include "runtime/rehearsal.hpp"
 
 namespace sylvit {
@@ -58,6 +59,9 @@ std::vector<float> sincos_positions(const VitConfig& config) {
 VitBuffer::VitBuffer(const Device& device, const VitConfig& config, std::string_view purpose)
     : device_(device), config_(config) {
   config.check();
+  // Before they are listed and counted in 64 bits.
+  if (!runtime::is_rehearsal(device))
+    runtime::check_fits(device.info(), nn::parameter_count(config) * sizeof(float), purpose);
   parameters_ = vit_parameters(config);
   for (const VitParameter& parameter : parameters_) {
     index_.emplace(parameter.name, offsets_.size());
@@ -106,6 +110,8 @@ VitParameters::VitParameters(const Device& device, const VitConfig& config, DTyp
   if (dtype != DType::f32)
     copy_data_ = allocate(device, copy_, size(total) * size_of(dtype), "the parameters' 16-bit copy");
   if (config.positions == Positions::sincos) {
+    const double count = static_cast<double>(config.tokens()) * static_cast<double>(config.width);
+    runtime::check_fits(device.info(), count * sizeof(float), "the positions");
     const std::vector<float> positions = sincos_positions(config);
     sincos_data_ = allocate(device, sincos_, positions.size() * sizeof(float), "the positions");
     if (sincos_.data() != nullptr)

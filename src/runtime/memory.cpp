@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 #include "runtime/host_cpu.hpp"
+#include "runtime/memory_error.hpp"
 #include "runtime/translate.hpp"
 
 namespace sylvit {
@@ -24,14 +26,24 @@ std::string readable_bytes(std::size_t bytes) {
   return text.data();
 }
 
+Error runtime::memory_error(const DeviceInfo& device, std::size_t bytes, std::string_view purpose,
+                            const std::string& detail) {
+  return Error("cannot allocate " + readable_bytes(bytes) + " (" + std::to_string(bytes) + " bytes) for " +
+                   std::string(purpose) + ": the device has " + readable_bytes(device.memory_bytes) + detail,
+               "use a smaller batch or model, or another device", device.name);
+}
+
+void runtime::check_fits(const DeviceInfo& device, double bytes, std::string_view purpose) {
+  if (bytes <= static_cast<double>(device.memory_bytes)) return;
+  constexpr double countable = 18446744073709549568.0;  // the largest double below 2^64
+  throw memory_error(
+      device, bytes < countable ? static_cast<std::size_t>(bytes) : std::numeric_limits<std::size_t>::max(), purpose);
+}
+
 Memory::Memory(const Device& device, std::size_t bytes, std::string_view purpose, MemoryKind kind)
     : bytes_(bytes), context_(device.queue().get_context()) {
   const DeviceInfo& info = device.info();
-  const auto fail = [&](const std::string& detail) {
-    return Error("cannot allocate " + readable_bytes(bytes) + " (" + std::to_string(bytes) + " bytes) for " +
-                     std::string(purpose) + ": the device has " + readable_bytes(info.memory_bytes) + detail,
-                 "use a smaller batch or model, or another device", info.name);
-  };
+  const auto fail = [&](const std::string& detail) { return runtime::memory_error(info, bytes, purpose, detail); };
   // Some runtimes promise more than there is and fail at the first touch, so what cannot fit is refused here.
   if (bytes > info.memory_bytes) throw fail("");
   // Whole cache lines: not every runtime aligns by itself, and some want the size to be a multiple of the alignment.

@@ -357,6 +357,11 @@ TEST_SUITE("nn/vit") {
     check_error([] { tiny([](VitConfig& c) { c.heads = 5; }).check(); }, {"48", "5"});
     check_error([] { tiny([](VitConfig& c) { c.image_width = 2; }).check(); }, {"12 x 2", "patch"});
     check_error([] { tiny([](VitConfig& c) { c.head_alpha = true; }).check(); }, {"softmax", "alpha"});
+    check_error([] { (void)activation_bytes(device(), tiny(), {.batch = std::int64_t{1} << 62}); },
+                {"cannot allocate", "the images", "the device has"});
+    const auto too_many = static_cast<std::int64_t>(device().info().memory_bytes / 1000);
+    check_error([&] { Vit(device(), tiny(), {.batch = too_many}); },
+                {"cannot allocate", "the model's activations", "the device has"});
     const VitConfig config = tiny();
     VitParameters parameters(device(), config, DType::f32);
     Vit model(device(), config, {.batch = 2});
