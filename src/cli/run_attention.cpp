@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/core.h>
 #include <limits>
 
@@ -11,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/device_tensors.hpp"
 #include "cli/results.hpp"
+#include "io/messages.hpp"
 #include "io/safetensors.hpp"
 #include "nn/attention_checks.hpp"
 
@@ -67,8 +69,8 @@ HostTensor read_floats(const io::SafetensorsFile& file, const std::string& name,
 /// 32-bit lengths, checked against the number of keys.
 HostTensor read_lengths(const io::SafetensorsFile& file, std::int64_t keys) {
   const io::TensorInfo& info = file.at("lengths");
-  if (info.dtype != DType::i32 && info.dtype != DType::i64)
-    throw Error("lengths in " + file.name() + " is " + std::string(name_of(info.dtype)) + ", and must be i32 or i64");
+  if (!info.foreign.empty() || (info.dtype != DType::i32 && info.dtype != DType::i64))
+    throw Error("lengths in " + file.name() + " is " + info.dtype_text() + ", and must be i32 or i64");
   std::vector<std::int32_t> lengths;
   for (const std::int64_t length : file.read_i64("lengths")) {
     if (length < 0 || length > keys)
@@ -78,6 +80,15 @@ HostTensor read_lengths(const io::SafetensorsFile& file, std::int64_t keys) {
   }
   const auto bytes = std::as_bytes(std::span(lengths));
   return {{bytes.begin(), bytes.end()}, DType::i32, info.shape, true};
+}
+
+/// An alpha that is no number would make every output of its head one.
+HostTensor read_alphas(const io::SafetensorsFile& file) {
+  const std::vector<float> values = file.read_f32("head_alpha");
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i]))
+      throw Error(fmt::format("head_alpha[{}] in {} is {}, and must be finite", i, file.name(), values[i]));
+  return read_floats(file, "head_alpha", DType::f32);
 }
 
 HostInputs read_inputs(const io::SafetensorsFile& file, const Options& options, DType dtype) {
@@ -101,7 +112,7 @@ HostInputs read_inputs(const io::SafetensorsFile& file, const Options& options, 
   for (const auto& [name, tensor, used, reason] : optional) {
     if (file.find(name) == nullptr) continue;
     if (used)
-      *tensor = read_floats(file, name, DType::f32);
+      *tensor = tensor == &inputs.head_alpha ? read_alphas(file) : read_floats(file, name, DType::f32);
     else
       fmt::print(stderr, "sylvit: warning: {} in {} is not used: {}\n", name, file.name(), reason);
   }
@@ -110,8 +121,8 @@ HostInputs read_inputs(const io::SafetensorsFile& file, const Options& options, 
     const bool is_optional =
         std::ranges::any_of(optional, [&](const auto& entry) { return info.name == std::get<0>(entry); });
     if (!is_optional && std::ranges::find(known, info.name) == known.end())
-      fmt::print(stderr, "sylvit: warning: {} in {} is not used: attention has no such tensor\n", info.name,
-                 file.name());
+      fmt::print(stderr, "sylvit: warning: {} in {} is not used: attention has no such tensor\n",
+                 io::in_quotes(info.name), file.name());
   }
   return inputs;
 }

@@ -6,6 +6,9 @@
 
 namespace sylvit::io {
 
+/// A text from a file, control characters spelled out, so that it cannot steer a terminal.
+std::string escaped(std::string_view text);
+
 /// A text from a file in quotes, fit for a message of one line: shortened, control characters spelled out.
 std::string in_quotes(std::string_view text);
 

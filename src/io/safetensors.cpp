@@ -37,6 +37,20 @@ std::string dtype_name(DType dtype) {
   return "?";
 }
 
+/// Types that the format has and nothing here reads. A file may hold such tensors beside those that are wanted.
+struct ForeignType {
+  std::string_view name;
+  std::uint64_t bits;
+};
+constexpr std::array foreign_types{
+    ForeignType{"U16", 16},    ForeignType{"U32", 32},        ForeignType{"U64", 64},    ForeignType{"C64", 64},
+    ForeignType{"F8_E4M3", 8}, ForeignType{"F8_E5M2", 8},     ForeignType{"F8_E8M0", 8}, ForeignType{"F8_E4M3FNUZ", 8},
+    ForeignType{"F4", 4},      ForeignType{"F8_E5M2FNUZ", 8}, ForeignType{"F6_E2M3", 6}, ForeignType{"F6_E3M2", 6}};
+
+std::string stored_name(const TensorInfo& tensor) {
+  return tensor.foreign.empty() ? dtype_name(tensor.dtype) : tensor.foreign;
+}
+
 std::string range_text(std::uint64_t begin, std::uint64_t end) {
   // Not as "[" + …: g++ 12 then warns of a copy that does not happen (its bug 105651).
   return std::string(1, '[').append(std::to_string(begin)).append(", ").append(std::to_string(end)).append(")");
@@ -186,14 +200,19 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
 
   void set_dtype(const std::string& text) {
     std::string known_names;
+    foreign_.clear();
     for (const DTypeName& known : dtype_names) {
       if (known.name == text) {
         dtype_ = known.dtype;
+        element_bits_ = 8 * size_of(known.dtype);
         return;
       }
       add_to_list(known_names, known.name);
     }
-    fail_tensor("its dtype " + in_quotes(text) + " is not one of " + known_names);
+    const auto found = std::ranges::find(foreign_types, text, &ForeignType::name);
+    if (found == foreign_types.end()) fail_tensor("its dtype " + in_quotes(text) + " is not one of " + known_names);
+    foreign_ = text;
+    element_bits_ = found->bits;
   }
 
   void finish_tensor() {
@@ -202,26 +221,29 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     if (!has_offsets_) fail_tensor("its entry lacks data_offsets");
 
     // An extent of 0 counts as 1 for the overflow check alone: then strides and products of any of the extents fit too.
-    std::uint64_t bound = size_of(dtype_);
+    std::uint64_t bound = element_bits_;
     bool is_empty = false;
     for (std::size_t axis = 0; axis < rank_; ++axis) {
       is_empty = is_empty || extents_[axis] == 0;
       const std::uint64_t factor = extents_[axis] == 0 ? 1 : static_cast<std::uint64_t>(extents_[axis]);
       if (bound > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / factor)
-        fail_tensor("the bytes of " + dtype_name(dtype_) + " " + shape_text() + " do not fit in 63 bits");
+        fail_tensor("the bits of " + type_text() + " " + shape_text() + " do not fit in 63 bits");
       bound *= factor;
     }
-    const std::uint64_t needed = is_empty ? 0 : bound;
+    if (!is_empty && bound % 8 != 0) fail_tensor(type_text() + " " + shape_text() + " is no whole number of bytes");
+    const std::uint64_t needed = is_empty ? 0 : bound / 8;
     const auto [begin, end] = offsets_;
     if (begin > end) fail_tensor("its data_offsets " + range_text(begin, end) + " end before they begin");
     if (end > data_bytes_)
       fail_tensor("its data_offsets " + range_text(begin, end) + " lie outside the " + std::to_string(data_bytes_) +
                   " bytes of data in the file");
     if (end - begin != needed)
-      fail_tensor(dtype_name(dtype_) + " " + shape_text() + " needs " + std::to_string(needed) +
-                  " bytes but data_offsets " + range_text(begin, end) + " hold " + std::to_string(end - begin));
-    header_.tensors.push_back({tensor_, dtype_, Shape(std::span(extents_.data(), rank_)), begin, end});
+      fail_tensor(type_text() + " " + shape_text() + " needs " + std::to_string(needed) + " bytes but data_offsets " +
+                  range_text(begin, end) + " hold " + std::to_string(end - begin));
+    header_.tensors.push_back({tensor_, dtype_, Shape(std::span(extents_.data(), rank_)), begin, end, foreign_});
   }
+
+  std::string type_text() const { return foreign_.empty() ? dtype_name(dtype_) : foreign_; }
 
   std::string shape_text() const {
     std::string list;
@@ -241,6 +263,8 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   bool has_shape_ = false;
   bool has_offsets_ = false;
   DType dtype_ = DType::f32;
+  std::string foreign_;
+  std::uint64_t element_bits_ = 32;
   std::array<std::int64_t, Shape::max_rank> extents_{};
   std::size_t rank_ = 0;
   std::array<std::uint64_t, 2> offsets_{};
@@ -329,15 +353,15 @@ std::span<const std::byte> SafetensorsFile::bytes(const TensorInfo& tensor) cons
 
 std::vector<float> SafetensorsFile::read_f32(std::string_view tensor, const std::optional<Shape>& expected) const {
   const TensorInfo& info = at(tensor, expected);
-  if (is_floating(info.dtype)) return as_f32(info.dtype, bytes(info));
-  throw Error(name_ + ": tensor " + in_quotes(tensor) + " has dtype " + dtype_name(info.dtype) +
+  if (info.foreign.empty() && is_floating(info.dtype)) return as_f32(info.dtype, bytes(info));
+  throw Error(name_ + ": tensor " + in_quotes(tensor) + " has dtype " + stored_name(info) +
               " instead of F64, F32, F16 or BF16");
 }
 
 std::vector<std::int64_t> SafetensorsFile::read_i64(std::string_view tensor,
                                                     const std::optional<Shape>& expected) const {
   const TensorInfo& info = at(tensor, expected);
-  switch (info.dtype) {
+  switch (info.foreign.empty() ? info.dtype : DType::boolean) {
     case DType::i64:
       return converted<std::int64_t, std::int64_t>(bytes(info));
     case DType::i32:
@@ -351,7 +375,7 @@ std::vector<std::int64_t> SafetensorsFile::read_i64(std::string_view tensor,
     default:
       break;
   }
-  throw Error(name_ + ": tensor " + in_quotes(tensor) + " has dtype " + dtype_name(info.dtype) +
+  throw Error(name_ + ": tensor " + in_quotes(tensor) + " has dtype " + stored_name(info) +
               " instead of I64, I32, I16, I8 or U8");
 }
 

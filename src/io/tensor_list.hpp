@@ -20,6 +20,10 @@ struct TensorInfo {
   /// Byte range within all tensors' data: end - begin = elements x element size.
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
+  /// A type that the format has and nothing here reads, such as "U16"; `dtype` then says nothing. Else empty.
+  std::string foreign = {};
+
+  std::string dtype_text() const { return foreign.empty() ? std::string(name_of(dtype)) : foreign; }
 };
 
 class TensorList {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "io/messages.hpp"
 #include "io/positions.hpp"
 
 namespace sylvit::io {
@@ -97,8 +98,9 @@ VitWeights read_weights(const WeightsFile& file, const VitConfig& config) {
   const std::vector<VitParameter> wanted = vit_parameters(config);
   for (const TensorInfo& info : file.tensors())
     if (std::ranges::none_of(wanted, [&](const VitParameter& parameter) { return parameter.name == info.name; }))
-      throw Error(file.name() + " holds " + info.name + " " + info.shape.text() + ", which this model does not have",
-                  "check the model's options, or see 'sylvit info'");
+      throw Error(
+          file.name() + " holds " + in_quotes(info.name) + " " + info.shape.text() + ", which this model does not have",
+          "check the model's options, or see 'sylvit info'");
   // No shape under timm's names would tell.
   if (file.heads().value_or(config.heads) != config.heads)
     throw Error(file.name() + " has " + std::to_string(*file.heads()) + " heads, and the model has " +

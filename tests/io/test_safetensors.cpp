@@ -226,6 +226,29 @@ TEST_CASE("safetensors: conversions to f32 and i64") {
   });
 }
 
+TEST_CASE("safetensors: a type that is not read does no harm until its tensor is asked for") {
+  const auto header = [](const std::string& dtype, const std::string& shape, int bytes) {
+    return R"({"a":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":[0,)" + std::to_string(bytes) +
+           R"(]},"b":{"dtype":"U8","shape":[2],"data_offsets":[)" + std::to_string(bytes) + "," +
+           std::to_string(bytes + 2) + "]}}";
+  };
+  for (const auto& [dtype, bytes] :
+       {std::pair{"U16", 8}, std::pair{"U32", 16}, std::pair{"U64", 32}, std::pair{"C64", 32}, std::pair{"F8_E4M3", 4},
+        std::pair{"F8_E5M2", 4}, std::pair{"F8_E8M0", 4}, std::pair{"F6_E2M3", 3}, std::pair{"F4", 2}}) {
+    CAPTURE(dtype);
+    const auto size = static_cast<std::size_t>(bytes);
+    with_exact_copy(file_of(header(dtype, "[2,2]", bytes), size + 2), [&](const SafetensorsFile& file) {
+      CHECK(file.read_i64("b") == std::vector<std::int64_t>{1, 1});
+      CHECK(file.at("a").dtype_text() == dtype);
+      CHECK(file.bytes(file.at("a")).size() == size);
+      check_contains(refusal([&] { file.read_f32("a"); }), {"\"a\"", dtype, "BF16"});
+      check_contains(refusal([&] { file.read_i64("a"); }), {"\"a\"", dtype, "I64"});
+    });
+    check_contains(header_refusal(header(dtype, "[2,4]", bytes), size + 2), {"tensor \"a\"", dtype, "needs"});
+  }
+  check_contains(header_refusal(header("F4", "[3]", 1), 3), {"F4 [3]", "whole number of bytes"});
+}
+
 TEST_CASE("safetensors: lengths that do not agree with the file") {
   CHECK(refusal(file_of(good_header, 24)) == "accepted");
   check_contains(refusal(std::string()), {"test.safetensors is empty"});
@@ -289,7 +312,7 @@ TEST_CASE("safetensors: an entry has dtype, shape and data_offsets, once each, a
   check_contains(entry(whole + "," + offsets), {"tensor \"a\"", "data_offsets twice"});
 
   const auto with_dtype = [&](const std::string& value) { return entry("\"dtype\":" + value + "," + shape); };
-  for (const std::string name : {R"("F8_E4M3")", R"("U32")", R"("C64")", R"("f32")", R"("")", R"("F32 ")"})
+  for (const std::string name : {R"("F8")", R"("U33")", R"("f32")", R"("")", R"("F32 ")"})
     check_contains(with_dtype(name), {"test.safetensors", "tensor \"a\"", name.c_str(), "F64, F32, F16, BF16, I64"});
   for (const std::string value : {"1", "-1", "1.5", "null", "true", "[]", "{}"})
     check_contains(with_dtype(value), {"tensor \"a\"", "its dtype is", "instead of a string"});
@@ -366,6 +389,7 @@ TEST_CASE("safetensors: names come once, and a hostile name makes no hostile mes
   check_contains(header_refusal("{\"a\"" + entry + ",\"b\"" + entry + ",\"a\"" + entry + "}", 0), {"\"a\" twice"});
   check_contains(header_refusal("{\"a\"" + entry + R"(,"\u0061")" + entry + "}", 0), {"\"a\" twice"});
   check_contains(header_refusal(R"({"\u001b[2J\n\u0000":{}})", 0), {R"(tensor "\x1b[2J\x0a\x00")"});
+  check_contains(header_refusal(R"({"\u009b2J\u00a9":{}})", 0), {R"(tensor "\xc2\x9b2J©")"});
   std::string umlauts;
   for (int i = 0; i < 1'000'000; ++i) umlauts += "ü";
   for (const std::string& name : {umlauts, "x" + umlauts}) {
@@ -488,6 +512,7 @@ void check_accepted(const SafetensorsFile& file) {
   std::vector<OutputTensor> again;
   std::string data;
   for (const sylvit::io::TensorInfo& info : file.tensors()) {
+    if (!info.foreign.empty()) return;  // it cannot be written
     REQUIRE(info.begin == data.size());
     const auto bytes = file.bytes(info);
     REQUIRE(bytes.size() == sylvit::size_of(info.dtype) * static_cast<std::size_t>(info.shape.elements()));
