@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <system_error>
 #include <unistd.h>
 
@@ -85,7 +85,11 @@ std::optional<std::vector<char>> KernelCache::load(std::string_view key) const {
   const fs::path path = path_of(key);
   std::ifstream file(path, std::ios::binary);
   if (!file) return {};
-  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  // Through a stream, which notes a failure to read (of a directory, say) instead of throwing: that is no entry either.
+  std::ostringstream content;
+  content << file.rdbuf();
+  if (!content) return {};
+  const std::string bytes = std::move(content).str();
   // Everything in the file follows from the key and the binary: make it again and compare.
   const std::size_t line = bytes.find('\n');
   if (line == std::string::npos || bytes.size() < line + 1 + key.size()) return {};

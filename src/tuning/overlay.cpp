@@ -69,7 +69,9 @@ Json to_json(const Family& family) {
 
 TableFile read_table_file(const std::filesystem::path& path) {
   std::error_code failed;
-  if (!std::filesystem::is_regular_file(path, failed)) return unreadable(path, "there is no such file");
+  const std::filesystem::file_status status = std::filesystem::status(path, failed);
+  if (!std::filesystem::exists(status)) return unreadable(path, "there is no such file");
+  if (!std::filesystem::is_regular_file(status)) return unreadable(path, "it is no regular file");
   constexpr std::uintmax_t largest = 4 << 20;
   if (std::filesystem::file_size(path, failed) > largest || failed) return unreadable(path, "it is larger than 4 MB");
   std::ifstream stream(path, std::ios::binary);

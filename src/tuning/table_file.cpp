@@ -3,6 +3,7 @@
 #include <sylvit/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -19,11 +20,16 @@ constexpr std::size_t largest_text = 4 << 20;     // bytes; the shipped ones hav
 constexpr std::int64_t largest_number = 1 << 30;  // what a limit or an extent may be
 constexpr std::size_t most_records = 10000;
 constexpr std::size_t longest_string = 2000;
+/// What backend_of() gives, and the folders of backends/.
+constexpr std::array<std::string_view, 7> known_backends{"dpcpp-cpu", "dpcpp-intel-gpu", "dpcpp-cuda", "dpcpp-hip",
+                                                         "acpp-cpu",  "acpp-cuda",       "acpp-hip"};
 
 /// Parses, and refuses what a JSON reader usually lets pass: a key given twice (which one counts?) and nesting without
 /// end.
 Json parse_strictly(std::string_view text) {
   if (text.size() > largest_text) throw Error("it is larger than " + std::to_string(largest_text >> 20) + " MB");
+  // The JSON reader would take a zero byte for the end and ignore whatever follows it.
+  if (text.find('\0') != std::string_view::npos) throw Error("it has a zero byte in it, so it is no JSON text");
   std::vector<std::set<std::string>> keys;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > deepest) throw Error("it is nested more than " + std::to_string(deepest) + " levels deep");
@@ -128,7 +134,12 @@ Family parse_family(const Json& json, std::string_view backend) {
   family.backends = {std::string(backend)};
   if (json.is_null()) return family;
   reject_unknown_keys(json, {"backends", "architectures", "devices", "properties"});
-  if (json.contains("backends")) family.backends = texts_of(json, "backends");
+  if (json.contains("backends")) {
+    family.backends = texts_of(json, "backends");
+    for (const std::string& name : family.backends)
+      if (std::ranges::find(known_backends, name) == known_backends.end())
+        throw Error("there is no backend '" + name.substr(0, 60) + "'");
+  }
   family.architectures = texts_of(json, "architectures");
   family.devices = texts_of(json, "devices");
   if (const auto found = json.find("properties"); found != json.end()) {

@@ -72,6 +72,9 @@ TEST_SUITE("runtime/kernel_cache") {
     CHECK_FALSE(cache.load("key"));
     cache.store("key", "new");
     CHECK(as_text(cache.load("key")) == "new");
+    fs::remove(cache.path_of("key"));
+    fs::create_directories(cache.path_of("key"));
+    CHECK_FALSE(cache.load("key"));
   }
 
   TEST_CASE_FIXTURE(Fixture, "an unwritable directory is a warning that says what to do") {

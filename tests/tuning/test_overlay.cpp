@@ -173,6 +173,8 @@ TEST_SUITE("tuning/overlay") {
         R"({"schema": 1, "family": [], "records": []})",
         R"({"schema": 1, "family": {"devices": "AMD"}, "records": []})",
         R"({"schema": 1, "family": {"devices": []}, "records": []})",
+        R"({"schema": 1, "family": {"backends": ["foo"]}, "records": []})",
+        std::string("{\"schema\": 1, \"records\": []}\0x", 30),
         R"({"schema": 1, "family": {"properties": {"compute_units": -1}}, "records": []})",
         std::string("{\"schema\": 1, \"\xff\xfe\": 1, \"records\": []}"),
         std::string(5 << 20, ' '),
