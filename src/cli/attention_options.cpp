@@ -1,8 +1,6 @@
 #include "cli/attention_options.hpp"
 
-#include <sylvit/error.hpp>
-
-#include <fmt/core.h>
+#include "cli/numbers.hpp"
 
 namespace sylvit::cli {
 
@@ -27,8 +25,7 @@ AttentionDescription AttentionOptions::description() const {
   AttentionDescription result;
   result.score = parse_score(score);
   result.alpha = static_cast<float>(alpha);
-  if (divisor && !(*divisor > 0)) throw Error(fmt::format("--divisor is {}, and must be positive", *divisor));
-  result.divisor = divisor ? static_cast<float>(*divisor) : 0.0F;
+  if (divisor) result.divisor = positive_f32("--divisor", *divisor);
   if (scale) result.scale = static_cast<float>(*scale);
   result.causal = causal;
   result.qk_norm = qk_norm;

@@ -11,6 +11,7 @@
 #include "cli/ceiling.hpp"
 #include "cli/commands.hpp"
 #include "cli/estimated.hpp"
+#include "cli/numbers.hpp"
 
 namespace sylvit::cli {
 
@@ -42,14 +43,16 @@ Result measure(const Device& device, const Options& options) {
   const bool backward = options.pass != "forward";
   const Shape shape(options.shape);
   DeviceTensors tensors(device, "the benchmark");
+  // All memory is asked for before any of it is filled, which takes long where it is much.
   const AttentionInputs inputs{
-      .q = tensors.random(dtype, shape), .k = tensors.random(dtype, shape), .v = tensors.random(dtype, shape)};
+      .q = tensors.empty(dtype, shape), .k = tensors.empty(dtype, shape), .v = tensors.empty(dtype, shape)};
   const TensorView o = tensors.empty(dtype, shape);
   const bool softmax = description.score == Score::softmax;
   const TensorView lse = softmax ? tensors.empty(DType::f32, Shape{shape[0], shape[1], shape[2]}) : TensorView();
-  const TensorView o_gradient = tensors.random(dtype, shape);
+  const TensorView o_gradient = tensors.empty(dtype, shape);
   const AttentionGradients gradients{
       .q = tensors.empty(dtype, shape), .k = tensors.empty(dtype, shape), .v = tensors.empty(dtype, shape)};
+  for (const TensorView& view : {inputs.q, inputs.k, inputs.v, o_gradient}) tensors.fill_randomly(view);
   attention_prepare(device, description, inputs, backward);
   const std::size_t forward_bytes = attention_forward_workspace(device, description, inputs);
   const std::size_t backward_bytes =
@@ -70,6 +73,7 @@ Result measure(const Device& device, const Options& options) {
   if (forward && backward) {
     const AttentionPlan other = attention_backward_plan(device, description, inputs);
     result.plan.config += "; " + other.config;
+    if (other.source != result.plan.source) result.plan.source += "; " + other.source;
     result.plan.estimated = result.plan.estimated || other.estimated;
   }
 
@@ -120,11 +124,13 @@ void add_bench_attention(CLI::App& program) {
   CLI::App* command = program.add_subcommand("attention", "Time attention beside the device's GEMM");
   auto options = std::make_shared<Options>();
   options->attention.add_to(*command);
-  command->add_option("--shape", options->shape, "B,H,L,d")->delimiter(',')->capture_default_str();
+  command->add_option("--shape", options->shape, "B,H,L,d")->delimiter(',')->check(whole_number)->capture_default_str();
   command->add_option("--pass", options->pass, "forward, backward or both")
       ->check(CLI::IsMember({"forward", "backward", "both"}))
       ->capture_default_str();
-  command->add_option("--seconds", options->seconds, "How long to measure")->capture_default_str();
+  command->add_option("--seconds", options->seconds, "How long to measure")
+      ->check(number_from_zero)
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print a JSON object");
   command->callback([options] {
     const Device device = Device::open(options->attention.device);

@@ -10,6 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/device_tensors.hpp"
 #include "cli/estimated.hpp"
+#include "cli/numbers.hpp"
 #include "cli/timing.hpp"
 
 namespace sylvit::cli {
@@ -51,12 +52,16 @@ void bench(const Options& options) {
   const std::int64_t k = options.shape[2];
   const Device device = Device::open(options.device);
   DeviceTensors tensors(device, "the benchmark");
-  const auto factor = [&](std::int64_t rows, std::int64_t columns, bool transposed) {
-    return transposed ? tensors.random(dtype, {columns, rows}).permute({1, 0}) : tensors.random(dtype, {rows, columns});
+  // All memory is asked for before any of it is filled, which takes long where it is much.
+  const auto laid_out = [&](std::int64_t rows, std::int64_t columns, bool transposed) {
+    return tensors.empty(dtype, transposed ? Shape{columns, rows} : Shape{rows, columns});
   };
-  Gemm product{.a = factor(m, k, options.transpose_a),
-               .b = factor(k, n, options.transpose_b),
+  const TensorView a = laid_out(m, k, options.transpose_a);
+  const TensorView b = laid_out(k, n, options.transpose_b);
+  Gemm product{.a = options.transpose_a ? a.permute({1, 0}) : a,
+               .b = options.transpose_b ? b.permute({1, 0}) : b,
                .c = tensors.empty(result_type, {m, n})};
+  for (const TensorView& factor : {a, b}) tensors.fill_randomly(factor);
   for (const auto& [name, epilogue] : epilogues)
     if (options.epilogue == name) product.epilogue = epilogue;
   if (product.epilogue != Epilogue::none) product.bias = tensors.random(DType::f32, {n});
@@ -111,7 +116,7 @@ void bench(const Options& options) {
 void add_bench_gemm(CLI::App& program) {
   CLI::App* command = program.add_subcommand("gemm", "Compare the providers of matrix products");
   auto options = std::make_shared<Options>();
-  command->add_option("--shape", options->shape, "M,N,K")->delimiter(',')->capture_default_str();
+  command->add_option("--shape", options->shape, "M,N,K")->delimiter(',')->check(whole_number)->capture_default_str();
   command->add_option("--dtype", options->dtype, "Type of the factors: f32, bf16 or f16")->capture_default_str();
   command->add_option("--result", options->result, "Type of the result (default: that of the factors)");
   command->add_option("--epilogue", options->epilogue, "none, bias, bias_gelu, bias_gelu_tanh or bias_residual")
@@ -121,7 +126,9 @@ void add_bench_gemm(CLI::App& program) {
   command->add_flag("--transpose-b", options->transpose_b, "B lies as [N, K], as a network's weights do");
   command->add_option("--provider", options->provider, "This provider alone: onemkl, onemath, blas or builtin");
   command->add_option("--device", options->device, "Index, name part, backend or type");
-  command->add_option("--seconds", options->seconds, "How long to measure")->capture_default_str();
+  command->add_option("--seconds", options->seconds, "How long to measure")
+      ->check(number_from_zero)
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print a JSON array, one object a provider");
   command->callback([options] { bench(*options); });
 }

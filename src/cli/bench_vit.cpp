@@ -12,6 +12,7 @@
 #include "cli/ceiling.hpp"
 #include "cli/commands.hpp"
 #include "cli/estimated.hpp"
+#include "cli/numbers.hpp"
 #include "cli/vit_options.hpp"
 #include "cli/vit_profile.hpp"
 #include "nn/loss.hpp"
@@ -90,14 +91,34 @@ class Training {
   std::optional<nn::StepState> state_;
 };
 
-void print_profile(const std::vector<VitStep>& steps, double ceiling) {
-  const std::vector<LayerTotals> layers = layer_totals(steps);
+double total_ms(const std::vector<LayerTotals>& layers) {
   double all = 0;
   for (const LayerTotals& layer : layers) all += layer.ms;
+  return all;
+}
+
+double rate_of(const LayerTotals& layer) { return layer.ms > 0 ? layer.flops / layer.ms / 1e6 : 0; }
+
+nlohmann::ordered_json profile_json(const std::vector<LayerTotals>& layers, double ceiling) {
+  const double all = total_ms(layers);
+  auto json = nlohmann::ordered_json::array();
+  for (const LayerTotals& layer : layers)
+    json.push_back({{"name", layer.kind},
+                    {"times", layer.count},
+                    {"ms", layer.ms},
+                    {"share", layer.ms / all},
+                    {"gflop", layer.flops / 1e9},
+                    {"gflops", rate_of(layer)},
+                    {"ceiling_share", rate_of(layer) / ceiling}});
+  return json;
+}
+
+void print_profile(const std::vector<LayerTotals>& layers, double ceiling) {
+  const double all = total_ms(layers);
   fmt::print("\n  {:<36} {:>6} {:>10} {:>8} {:>10} {:>9} {:>9}\n", "layer", "times", "ms", "of all", "GFLOP", "GFLOP/s",
              "ceiling");
   for (const LayerTotals& layer : layers) {
-    const double gflops = layer.flops / layer.ms / 1e6;
+    const double gflops = rate_of(layer);
     fmt::print("  {:<36} {:>6} {:>10.3f} {:>7.1f}% {:>10.3f} {:>9.1f} {:>8.0f}%\n", layer.kind, layer.count, layer.ms,
                100 * layer.ms / all, layer.flops / 1e9, gflops, 100 * gflops / ceiling);
   }
@@ -154,15 +175,23 @@ void bench(const Options& options) {
   const std::size_t peak_bytes = model.bytes() + parameters.values().flat().span_bytes() +
                                  parameters.copy().span_bytes() + images.span_bytes() + logits.span_bytes() +
                                  (training ? training->bytes() : 0);
+  std::vector<LayerTotals> layers;
+  if (options.profile) {
+    std::vector<VitStep> steps;
+    model.observe([&](const VitStep& step) { steps.push_back(step); });
+    run();
+    layers = layer_totals(steps);
+  }
   if (options.json) {
-    const nlohmann::ordered_json json{
+    nlohmann::ordered_json json{
         {"ms_best", times.best()}, {"ms_median", times.median()},         {"images_per_s", images_per_s},
         {"gflops", gflops},        {"ceiling_gflops", ceiling.gflops()},  {"peak_bytes", peak_bytes},
         {"device", device.name()}, {"toolchain", device.info().toolchain}};
+    if (options.profile) json["layers"] = profile_json(layers, ceiling.gflops());
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }
-  fmt::print("{} {} {}, batch {}, {} on {} ({})\n", options.model.model, options.model.score, options.pass,
+  fmt::print("{} {} {}, batch {}, {} on {} ({})\n", options.model.name(), options.model.score, options.pass,
              options.batch, options.dtype, device.name(), device.info().toolchain);
   fmt::print("  time      {:.1f} ms best, {:.1f} ms median of {}\n", times.best(), times.median(), times.count());
   fmt::print("  speed     {:.1f} images/s, {:.1f} GFLOP/s (at the best time)\n", images_per_s, gflops);
@@ -170,12 +199,7 @@ void bench(const Options& options) {
              ceiling.provider(), 100 * gflops / ceiling.gflops());
   fmt::print("  memory    {} in all\n", readable_bytes(peak_bytes));
   if (uses_estimates(device.info())) fmt::print("  {}\n", estimated_note);
-  if (options.profile) {
-    std::vector<VitStep> steps;
-    model.observe([&](const VitStep& step) { steps.push_back(step); });
-    run();
-    print_profile(steps, ceiling.gflops());
-  }
+  if (options.profile) print_profile(layers, ceiling.gflops());
 }
 
 }  // namespace
@@ -184,13 +208,15 @@ void add_bench_vit(CLI::App& program) {
   CLI::App* command = program.add_subcommand("vit", "Time a Vision Transformer");
   auto options = std::make_shared<Options>();
   options->model.add_to(*command);
-  command->add_option("--batch", options->batch, "Images at a time")->capture_default_str();
+  command->add_option("--batch", options->batch, "Images at a time")->check(whole_number)->capture_default_str();
   command->add_option("--pass", options->pass, "forward, backward (with forward) or train (with AdamW)")
       ->check(CLI::IsMember({"forward", "backward", "train"}))
       ->capture_default_str();
   command->add_option("--dtype", options->dtype, "Storage type: f32, bf16 or f16")->capture_default_str();
   command->add_option("--device", options->device, "Index, name part, backend or type");
-  command->add_option("--seconds", options->seconds, "How long to measure")->capture_default_str();
+  command->add_option("--seconds", options->seconds, "How long to measure")
+      ->check(number_from_zero)
+      ->capture_default_str();
   command->add_flag("--recompute", options->recompute, "Compute activations again in the backward pass");
   command->add_flag("--profile", options->profile, "Also time, work and share of the ceiling of each layer");
   command->add_flag("--json", options->json, "Print a JSON object");

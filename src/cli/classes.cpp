@@ -22,6 +22,8 @@ std::vector<std::string> read_lines(const std::string& path) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
+    // The mark that some editors put before a text in UTF-8 is no part of its first line.
+    if (lines.empty() && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     lines.push_back(line);
   }
   if (file.bad()) throw Error("cannot read " + path + ": " + std::strerror(errno));

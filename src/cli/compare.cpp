@@ -13,6 +13,7 @@
 #include "cli/compare_merge.hpp"
 #include "cli/compare_summary.hpp"
 #include "cli/compare_write.hpp"
+#include "cli/numbers.hpp"
 #include "cli/progress.hpp"
 #include "runtime/platform.hpp"
 
@@ -74,7 +75,6 @@ Request request_of(const Options& options) {
   if (options.batch < 1) throw Error(fmt::format("--batch is {}, and must be positive", options.batch));
   if (options.inputs.judged < 1 || options.inputs.image_count < 1)
     throw Error("--judged and --image-count must be positive");
-  if (!(options.seconds >= 0)) throw Error("--seconds must not be negative");
   for (const std::int64_t batch : options.sweep)
     if (batch < 1) throw Error(fmt::format("--sweep has {}, and batch sizes are positive", batch));
   for (const std::string& dtype : options.dtypes) {
@@ -173,12 +173,17 @@ void add_compare(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--dtypes", options->dtypes, "Storage types: f32, bf16, f16 (default: all that a device has)")
       ->delimiter(',');
-  command->add_option("--batch", options->batch, "Images at a time, for speeds")->capture_default_str();
+  command->add_option("--batch", options->batch, "Images at a time, for speeds")
+      ->check(whole_number)
+      ->capture_default_str();
   command->add_option("--sweep", options->sweep, "More batch sizes, for forward passes")
       ->delimiter(',')
+      ->check(whole_number)
       ->capture_default_str();
   command->add_flag("--forward-only", options->forward_only, "Do not time backward passes");
-  command->add_option("--seconds", options->seconds, "How long to measure each speed, at least")->capture_default_str();
+  command->add_option("--seconds", options->seconds, "How long to measure each speed, at least")
+      ->check(number_from_zero)
+      ->capture_default_str();
   command
       ->add_option("--gradients", options->gradients,
                    "Compare the gradients of a tiny model with the same options, of the model itself, or of none")
@@ -187,8 +192,11 @@ void add_compare(CLI::App& program) {
   inputs.source.add_to(*command);
   command->add_option("--images", inputs.images,
                       "Image files or directories, or a .safetensors with images [B,C,H,W] (default: synthetic ones)");
-  command->add_option("--image-count", inputs.image_count, "Images to classify, at most")->capture_default_str();
+  command->add_option("--image-count", inputs.image_count, "Images to classify, at most")
+      ->check(whole_number)
+      ->capture_default_str();
   command->add_option("--judged", inputs.judged, "How many of them go through the fp64 reference too")
+      ->check(whole_number)
       ->capture_default_str();
   command
       ->add_option("--tolerance", options->tolerances,

@@ -107,10 +107,7 @@ std::string description_of(const VitConfig& config) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-Model make_model(const InputOptions& options, const std::string& name, const std::string& score) {
-  VitModelOptions choice = options.variations;
-  choice.model = name;
-  choice.score = score;
+Model make_model(const InputOptions& options, const VitModelOptions& choice) {
   const VitModel source(choice, options.source);
   Model model;
   model.config = source.config();
@@ -122,9 +119,9 @@ Model make_model(const InputOptions& options, const std::string& name, const std
   model.judged = std::min(options.judged, model.image_count());
 
   ModelReport& report = model.report;
-  report.name = name;
-  report.score = score;
-  report.label = label_of(name, model.config);
+  report.name = choice.name();
+  report.score = choice.score;
+  report.label = label_of(report.name, model.config);
   report.description = description_of(model.config);
   std::uint64_t hash = hash_start;
   for (const std::vector<float>& values : model.values) {
@@ -145,7 +142,8 @@ Model make_model(const InputOptions& options, const std::string& name, const std
 
 std::vector<float> synthetic_images(const VitConfig& config, std::int64_t count) {
   std::vector<float> pixels;
-  pixels.reserve(static_cast<std::size_t>(count * config.channels * config.image_height * config.image_width));
+  const Shape shape{count, config.channels, config.image_height, config.image_width};  // refuses what overflows
+  pixels.reserve(static_cast<std::size_t>(shape.elements()));
   for (std::int64_t plane = 0; plane < count * config.channels; ++plane) {
     const std::uint64_t draw = scrambled(static_cast<std::uint64_t>(plane));
     const auto across = static_cast<std::int64_t>(draw & 511U) - 256;
@@ -176,8 +174,12 @@ std::vector<Model> make_models(const InputOptions& options) {
         models, [&](const Model& model) { return model.report.name == name && model.report.score == score; });
   };
   for (const std::string& name : options.models)
-    for (const std::string& score : options.scores)
-      if (!known(name, score)) models.push_back(make_model(options, name, score));
+    for (const std::string& score : options.scores) {
+      VitModelOptions choice = options.variations;
+      choice.model = name;
+      choice.score = score;
+      if (!known(choice.name(), score)) models.push_back(make_model(options, choice));
+    }
   return models;
 }
 

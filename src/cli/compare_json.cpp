@@ -141,16 +141,57 @@ void check_position(std::int64_t position, std::size_t size, const std::string& 
     wrong(place, fmt::format("is {}, and there are {}", position, size));
 }
 
-/// Every position names something, and what is compared has one size.
+/// A number that is not known is NaN, and passes.
+template <class Number>
+void check_not_negative(Number value, const std::string& place) {
+  if (value < 0) wrong(place, fmt::format("is {}, and must not be negative", value));
+}
+
+void check_speed(const Speed& speed, const std::string& place) {
+  if (speed.batch < 1) wrong(place + ".batch", fmt::format("is {}, and must be positive", speed.batch));
+  check_not_negative(speed.ms.median, place + ".ms.median");
+  check_not_negative(speed.ms.best, place + ".ms.best");
+  check_not_negative(speed.ms.p25, place + ".ms.p25");
+  check_not_negative(speed.ms.p75, place + ".ms.p75");
+  check_not_negative(speed.ms.count, place + ".ms.count");
+  check_not_negative(speed.images_per_s, place + ".images_per_s");
+  check_not_negative(speed.gflops, place + ".gflops");
+  check_not_negative(speed.compute_share, place + ".compute_share");
+  check_not_negative(speed.bandwidth_share, place + ".bandwidth_share");
+  check_not_negative(speed.peak_bytes, place + ".peak_bytes");
+}
+
+void check_layer(const LayerTime& layer, const std::string& place) {
+  check_not_negative(layer.times, place + ".times");
+  check_not_negative(layer.flops, place + ".flops");
+  check_not_negative(layer.bytes, place + ".bytes");
+}
+
+/// Every position names something, and what cannot be negative is not.
 void check_consistency(const Report& report) {
   if (report.runs.empty()) wrong("list of runs", "is empty");
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
     const Run& run = report.runs[r];
+    check_not_negative(run.batch, fmt::format("runs[{}].batch", r));
+    check_not_negative(run.seconds, fmt::format("runs[{}].seconds", r));
+    for (std::size_t i = 0; i < run.devices.size(); ++i) {
+      const std::string place = fmt::format("runs[{}].devices[{}]", r, i);
+      check_not_negative(run.devices[i].memory_bytes, place + ".memory_bytes");
+      check_not_negative(run.devices[i].local_memory_bytes, place + ".local_memory_bytes");
+      check_not_negative(run.devices[i].bandwidth_gbs, place + ".bandwidth_gbs");
+      for (const ComputeCeiling& ceiling : run.devices[i].ceilings)
+        check_not_negative(ceiling.gflops, place + ".ceilings");
+    }
     for (std::size_t i = 0; i < run.results.size(); ++i) {
       const Result& result = run.results[i];
       const std::string place = fmt::format("runs[{}].results[{}]", r, i);
       check_position(result.device, run.devices.size(), place + ".device");
       check_position(result.model, run.models.size(), place + ".model");
+      check_not_negative(result.layers_batch, place + ".layers_batch");
+      for (std::size_t s = 0; s < result.speeds.size(); ++s)
+        check_speed(result.speeds[s], fmt::format("{}.speeds[{}]", place, s));
+      for (std::size_t l = 0; l < result.layers.size(); ++l)
+        check_layer(result.layers[l], fmt::format("{}.layers[{}]", place, l));
     }
   }
   for (std::size_t i = 0; i < report.pairs.size(); ++i) {
@@ -190,6 +231,8 @@ std::string report_json(const Report& report) {
 }
 
 Report parse_report(std::string_view text, const std::string& name) try {
+  // The JSON reader would take a zero byte for the end and ignore whatever follows it.
+  if (text.find('\0') != std::string_view::npos) throw Error("it is damaged: it has a zero byte in it");
   Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) throw Error("it is damaged: it is not valid JSON");
   check_schema(json);

@@ -3,7 +3,6 @@
 #include <sylvit/vit.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fmt/core.h>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "cli/commands.hpp"
 #include "cli/device_tensors.hpp"
 #include "cli/image_batch.hpp"
+#include "cli/numbers.hpp"
 #include "cli/progress.hpp"
 #include "cli/vit_model.hpp"
 
@@ -87,7 +87,7 @@ class Report {
  public:
   Report(const Options& options, const Device& device, std::vector<std::string> labels)
       : json_(options.json), labels_(std::move(labels)) {
-    document_ = {{"model", options.model.model}, {"device", device.name()}, {"images", Json::array()}};
+    document_ = {{"model", options.model.name()}, {"device", device.name()}, {"images", Json::array()}};
   }
 
   void add(const std::string& path, const Answer& answer) {
@@ -190,11 +190,6 @@ void infer(const Options& options) {
   if (failed > 0) throw Error(fmt::format("{} of {} images could not be classified", failed, sources.size()));
 }
 
-/// For CLI11, whose own check names the largest double in its sentence.
-std::string check_positive(const std::string& text) {
-  return std::strtod(text.c_str(), nullptr) > 0 ? "" : "must be positive, not " + text;
-}
-
 }  // namespace
 
 void add_infer(CLI::App& program) {
@@ -204,7 +199,9 @@ void add_infer(CLI::App& program) {
   options->source.add_to(*command);
   options->model.add_to(*command);
   command->add_option("--labels", options->labels, "A file with one label a line, the first for class 0");
-  command->add_option("--top", options->top, "How many classes to show")->check(check_positive)->capture_default_str();
+  command->add_option("--top", options->top, "How many classes to show")
+      ->check(positive_whole_number)
+      ->capture_default_str();
   command->add_option("--classes-subset", options->subset,
                       "A file with the classes that count, one a line: numbers, or labels if --labels is given");
   io::ImageTransform& transform = options->transform;
@@ -213,12 +210,15 @@ void add_infer(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--mean", transform.mean, "Of red, green and blue, in units of full brightness")
       ->delimiter(',')
+      ->check(finite_number)
       ->capture_default_str();
   command->add_option("--std", transform.deviation, "Their standard deviation")
       ->delimiter(',')
-      ->check(check_positive)
+      ->check(positive_number)
       ->capture_default_str();
-  command->add_option("--batch", options->batch, "Images at a time")->check(check_positive)->capture_default_str();
+  command->add_option("--batch", options->batch, "Images at a time")
+      ->check(positive_whole_number)
+      ->capture_default_str();
   command->add_option("--dtype", options->dtype, "Storage type: f32, bf16 or f16")->capture_default_str();
   command->add_option("--device", options->device, "Index, name part, backend or type");
   command->add_flag("--json", options->json, "Print one JSON document at the end");

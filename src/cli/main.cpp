@@ -6,6 +6,8 @@
 #include <exception>
 #include <fmt/core.h>
 #include <iostream>
+#include <new>
+#include <stdexcept>
 
 #include "cli/commands.hpp"
 
@@ -16,6 +18,11 @@ int finished(int code) {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return code;
   fmt::print(stderr, "sylvit: cannot write to standard output\n");
+  return 1;
+}
+
+int out_of_memory() {
+  fmt::print(stderr, "sylvit: this machine has not enough memory for that\n");
   return 1;
 }
 
@@ -51,6 +58,10 @@ int main(int count, char** words) try {
     return program.exit(error) == 0 ? finished(0) : 2;
   }
   return finished(0);
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+} catch (const std::length_error&) {  // of a container that is to hold more than an address space does
+  return out_of_memory();
 } catch (const std::exception& error) {
   fmt::print(stderr, "sylvit: {}\n", error.what());
   return 1;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/numbers.hpp"
 #include "nn/attention_kernels.hpp"
 #include "tuning/record_check.hpp"
 #include "tuning/table.hpp"
@@ -120,6 +121,10 @@ void print_kernel(const tuning::Table& table, const TuningCase& wanted, bool exp
 }
 
 void show(const Options& options) {
+  if (options.head_size % 8 != 0 || options.head_size < tuning::smallest_head_size ||
+      options.head_size > tuning::largest_head_size_of_all)
+    throw Error(fmt::format("--head-size is {}, and must be a multiple of 8 from {} to {}", options.head_size,
+                            tuning::smallest_head_size, tuning::largest_head_size_of_all));
   const Device device = Device::open(options.device);
   const DeviceInfo& info = device.info();
   const tuning::Table& table = tuning::table_for(device);
@@ -144,11 +149,18 @@ void add_tuning_show(CLI::App& tuning) {
   command->add_option("--kernel", options->kernel, "Explain the choice for this kernel (default: name each kernel's)");
   command->add_option("--dtype", options->dtype, "Storage type: f32, bf16 or f16")->capture_default_str();
   command->add_option("--score", options->score, "Attention: the score")->capture_default_str();
-  command->add_option("--head-size", options->head_size, "Attention: the head size")->capture_default_str();
-  command->add_option("--length", options->length, "Attention: the number of keys")->capture_default_str();
-  command->add_option("--m", options->m, "Product: rows; records may not depend on them")->capture_default_str();
-  command->add_option("--n", options->n, "Product: columns")->capture_default_str();
-  command->add_option("--k", options->k, "Product: length of the sums")->capture_default_str();
+  command->add_option("--head-size", options->head_size, "Attention: the head size")
+      ->check(whole_number)
+      ->capture_default_str();
+  command->add_option("--length", options->length, "Attention: the number of keys")
+      ->check(positive_whole_number)
+      ->capture_default_str();
+  const auto add_extent = [&](const char* name, std::int64_t& value, const char* description) {
+    command->add_option(name, value, description)->check(positive_whole_number)->capture_default_str();
+  };
+  add_extent("--m", options->m, "Product: rows; records may not depend on them");
+  add_extent("--n", options->n, "Product: columns");
+  add_extent("--k", options->k, "Product: length of the sums");
   command->add_flag("--json", options->json, "Print a JSON object");
   command->callback([options] { show(*options); });
 }

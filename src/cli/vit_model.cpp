@@ -1,18 +1,29 @@
 #include "cli/vit_model.hpp"
 
 #include <sylvit/error.hpp>
+#include <sylvit/memory.hpp>
 
 #include <fmt/core.h>
 
+#include "cli/numbers.hpp"
 #include "io/vit_weights.hpp"
 #include "nn/vit_init.hpp"
+#include "runtime/host_cpu.hpp"
 
 namespace sylvit::cli {
 
 void VitWeightOptions::add_to(CLI::App& command) {
   auto* file =
       command.add_option("--weights", weights, "Parameters: timm's names (safetensors) or an .npz of big_vision");
-  command.add_option("--seed", seed, "Random parameters instead")->excludes(file);
+  command.add_option("--seed", seed, "Random parameters instead")->check(unsigned_number)->excludes(file);
+}
+
+void check_host_memory(const VitConfig& config) {
+  const double parameters = nn::parameter_count(config);
+  const std::size_t memory = runtime::host_memory_bytes();
+  if (memory > 0 && parameters * sizeof(float) > static_cast<double>(memory))
+    throw Error(fmt::format("the model has {:.3g} parameters, and this machine's memory of {} cannot hold them",
+                            parameters, readable_bytes(memory)));
 }
 
 VitModel::VitModel(const VitModelOptions& model, const VitWeightOptions& source)
@@ -38,7 +49,10 @@ void VitModel::warn_of_interpolation(const VitConfig& config) const {
 }
 
 std::vector<std::vector<float>> VitModel::values(const VitConfig& config) const {
-  if (!file_) return nn::initial_parameters(config, seed_);
+  if (!file_) {
+    check_host_memory(config);
+    return nn::initial_parameters(config, seed_);
+  }
   io::VitWeights weights = io::read_weights(*file_, config);
   if (weights.interpolated) warn_of_interpolation(config);
   return std::move(weights.values);

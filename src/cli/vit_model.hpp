@@ -15,6 +15,9 @@ struct VitWeightOptions {
   void add_to(CLI::App& command);
 };
 
+/// Throws Error when this machine's memory cannot hold the model's parameters.
+void check_host_memory(const VitConfig& config);
+
 class VitModel {
  public:
   /// Opens the file. Throws Error when there is neither file nor seed.

@@ -1,8 +1,22 @@
 #include "cli/vit_options.hpp"
 
+#include <fmt/core.h>
+
 #include "cli/attention_options.hpp"
+#include "cli/numbers.hpp"
 
 namespace sylvit::cli {
+
+std::string model_name(const VitConfig& config) {
+  for (const char* size : {"Ti", "S", "B", "L"})
+    for (const char* patch : {"/32", "/16", "/8"}) {
+      const VitConfig preset = vit_preset(std::string(size) + patch);
+      if (preset.width == config.width && preset.depth == config.depth && preset.mlp == config.mlp &&
+          preset.patch == config.patch)
+        return std::string(size) + patch;
+    }
+  return fmt::format("width {}, depth {}, MLP {}, patch {}", config.width, config.depth, config.mlp, config.patch);
+}
 
 void VitModelOptions::add_to(CLI::App& command) {
   command.add_option("--model", model, "Ti, S, B or L by patch (S/16), or timm's name (vit_small_patch16_224)")
@@ -24,22 +38,34 @@ void VitModelOptions::add_variations_to(CLI::App& command) {
   command.add_flag("--sincos", sincos, "Fixed 2-D sin-cos positions instead of learned ones");
   command.add_flag("--gelu-tanh", gelu_tanh, "The MLPs' GELU in its tanh form");
   command.add_option("--epsilon", epsilon, "Of the layer norms (default: 1e-6)");
-  command.add_option("--classes", classes, "Outputs of the head (default: 1000, or what the weights have)");
-  command.add_option("--image-size", image_size,
-                     "Height and width in pixels (default: 224, or what images or weights have)");
-  command.add_option("--width", width, "Instead of the model's own; so are the following");
-  command.add_option("--depth", depth, "Number of blocks");
-  command.add_option("--heads", heads, "Number of heads");
-  command.add_option("--mlp", mlp, "Width of the MLPs");
-  command.add_option("--patch", patch, "Height and width of a patch");
-  command.add_option("--channels", channels, "Of the images");
+  const auto add_size = [&](const char* name, std::optional<std::int64_t>& value, const char* description) {
+    command.add_option(name, value, description)->check(whole_number);
+  };
+  add_size("--classes", classes, "Outputs of the head (default: 1000, or what the weights have)");
+  add_size("--image-size", image_size, "Height and width in pixels (default: 224, or what images or weights have)");
+  add_size("--width", width, "Instead of the model's own; so are the following");
+  add_size("--depth", depth, "Number of blocks");
+  add_size("--heads", heads, "Number of heads");
+  add_size("--mlp", mlp, "Width of the MLPs");
+  add_size("--patch", patch, "Height and width of a patch");
+  add_size("--channels", channels, "Of the images");
+}
+
+std::string VitModelOptions::name() const {
+  const VitConfig preset = vit_preset(model);
+  const VitConfig own = config();
+  const bool same =
+      own.width == preset.width && own.depth == preset.depth && own.mlp == preset.mlp && own.patch == preset.patch;
+  std::string name = same ? model : model_name(own);
+  if (own.heads != own.width / preset.head_size()) name += fmt::format(", {} heads", own.heads);
+  return name;
 }
 
 VitConfig VitModelOptions::config() const {
   VitConfig config = vit_preset(model);
   config.score = parse_score(score);
   config.alpha = static_cast<float>(alpha);
-  config.divisor = static_cast<float>(divisor.value_or(0));
+  if (divisor) config.divisor = positive_f32("--divisor", *divisor);
   config.qk_norm = qk_norm;
   config.gate = gate;
   config.head_scale = head_scale;

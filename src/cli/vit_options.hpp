@@ -10,6 +10,9 @@
 
 namespace sylvit::cli {
 
+/// "S/16", or the sizes where no preset has them.
+std::string model_name(const VitConfig& config);
+
 struct VitModelOptions {
   std::string model = "S/16";
   std::string score = "softmax";
@@ -29,6 +32,8 @@ struct VitModelOptions {
   /// All but --model and --score, for commands that take several of these.
   void add_variations_to(CLI::App& command);
   VitConfig config() const;
+  /// The model's name as it was given, or the sizes where options changed them.
+  std::string name() const;
 };
 
 }  // namespace sylvit::cli

@@ -5,8 +5,10 @@
 #include <fmt/core.h>
 
 #include "cli/commands.hpp"
+#include "cli/numbers.hpp"
 #include "cli/results.hpp"
-#include "cli/vit_options.hpp"
+#include "cli/vit_model.hpp"
+#include "io/messages.hpp"
 #include "io/vit_weights.hpp"
 #include "nn/vit_init.hpp"
 
@@ -23,6 +25,7 @@ struct InitOptions {
 void init(const InitOptions& options) {
   const VitConfig config = options.model.config();
   config.check();
+  check_host_memory(config);
   const std::vector<VitParameter> parameters = vit_parameters(config);
   Results results;
   std::int64_t count = 0;
@@ -34,18 +37,6 @@ void init(const InitOptions& options) {
   }
   results.write(options.output);
   fmt::print("{}: {} parameters in {} tensors\n", options.output, count, parameters.size());
-}
-
-/// "S/16", or the sizes where no preset has them.
-std::string model_name(const VitConfig& config) {
-  for (const char* size : {"Ti", "S", "B", "L"})
-    for (const char* patch : {"/32", "/16", "/8"}) {
-      const VitConfig preset = vit_preset(std::string(size) + patch);
-      if (preset.width == config.width && preset.depth == config.depth && preset.mlp == config.mlp &&
-          preset.patch == config.patch)
-        return std::string(size) + patch;
-    }
-  return fmt::format("width {}, depth {}, MLP {}, patch {}", config.width, config.depth, config.mlp, config.patch);
 }
 
 std::string options_text(const VitConfig& config) {
@@ -70,7 +61,7 @@ void info(const std::string& path, bool list) {
   for (const io::TensorInfo& tensor : file.tensors()) {
     parameters += tensor.shape.elements();
     bytes += static_cast<std::size_t>(tensor.end - tensor.begin);
-    if (list) fmt::print("  {:<40} {:<6} {}\n", tensor.name, name_of(tensor.dtype), tensor.shape.text());
+    if (list) fmt::print("  {:<40} {:<6} {}\n", io::escaped(tensor.name), tensor.dtype_text(), tensor.shape.text());
   }
   fmt::print("tensors      {}\nparameters   {}\nbytes        {} ({})\n", file.tensors().size(), parameters, bytes,
              readable_bytes(bytes));
@@ -93,7 +84,9 @@ void add_init(CLI::App& program) {
   CLI::App* command = program.add_subcommand("init", "Write a model's initial weights");
   auto options = std::make_shared<InitOptions>();
   options->model.add_to(*command);
-  command->add_option("--seed", options->seed, "The same seed gives the same bits everywhere")->capture_default_str();
+  command->add_option("--seed", options->seed, "The same seed gives the same bits everywhere")
+      ->check(unsigned_number)
+      ->capture_default_str();
   command->add_option("--output", options->output, "A safetensors file with timm's names")->required();
   command->callback([options] { init(*options); });
 }

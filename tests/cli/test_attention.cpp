@@ -150,12 +150,12 @@ TEST_SUITE("cli/attention") {
   TEST_CASE("softmax and relu, forward alone, and what is not used is said") {
     SmallFiles files;
     files.add("q_norm.weight", {32});
-    files.add("surplus", {3});
+    files.add("surplus\x1b[2J", {3});
     files.write();
     const CommandResult result = run_sylvit(files.arguments("--score softmax"));
     REQUIRE(result.exit_code == 0);
     CHECK(result.errors.find("q_norm.weight") != std::string::npos);
-    CHECK(result.errors.find("surplus") != std::string::npos);
+    CHECK(result.errors.find(R"("surplus\x1b[2J")") != std::string::npos);
     {
       const io::SafetensorsFile out = io::SafetensorsFile::open(files.out());
       CHECK(out.tensors().size() == 1);
@@ -179,6 +179,8 @@ TEST_SUITE("cli/attention") {
     check_refused(files, "--score relu --alpha 3", {"alpha", "[0, 2]"});
     check_refused(files, "--score relu --divisor 0", {"divisor", "positive"});
     check_refused(files, "--score relu --divisor -4", {"divisor", "positive"});
+    check_refused(files, "--score relu --divisor 1e-60", {"divisor", "positive", "f32"});
+    check_refused(files, "--score relu --divisor 1e60", {"divisor", "f32"});
     check_refused(files, "--score relu --scale inf", {"scale", "finite"});
     check_refused(files, "--score relu --device nonsense", {"nonsense", "the devices are"});
     check_refused(files, "--score relu --alpha x", {"alpha"}, 2);
@@ -205,6 +207,13 @@ TEST_SUITE("cli/attention") {
     check_changed([](Files& f) { f.lengths = {1, -3}; }, "", {"lengths[1]", "-3"});
     check_changed([](Files& f) { f.lengths = {1, 2, 3}; }, "", {"lengths", "[3]", "[2]"});
     check_changed([](Files& f) { f.add("lengths", {2}); }, "", {"lengths", "f32", "i32 or i64"});
+    for (const float bad : {std::nanf(""), HUGE_VALF})
+      check_changed(
+          [&](Files& f) {
+            f.add("head_alpha", {4});
+            f.floats["head_alpha"][2] = bad;
+          },
+          "--score relu", {"head_alpha[2]", "finite"});
     check_changed([](Files& f) { f.add("head_scale", {3}); }, "", {"head_scale", "[3]", "[4]"});
     check_changed(
         [](Files& f) {
@@ -231,6 +240,7 @@ TEST_SUITE("cli/attention") {
   }
 
   TEST_CASE("bench prints every documented key and sensible numbers") {
+    std::string sources;  // of forward and backward
     for (const std::string pass : {"forward", "backward", "both"}) {
       const CommandResult result =
           run_sylvit("bench attention --shape 2,2,64,32 --score relu --json --seconds 0.05 --pass " + pass);
@@ -244,7 +254,10 @@ TEST_SUITE("cli/attention") {
       CHECK(json.at("gflops").get<double>() == doctest::Approx(flops / json.at("ms_best").get<double>() / 1e6));
       CHECK(json.contains("ceiling_gflops"));
       CHECK(json.at("config").get<std::string>().find("Attention") == 0);
-      CHECK(!json.at("config_source").get<std::string>().empty());
+      const auto source = json.at("config_source").get<std::string>();
+      CHECK(!source.empty());
+      if (pass != "both") sources += (sources.empty() ? "" : "; ") + source;
+      if (pass == "both") CHECK((source == sources || source + "; " + source == sources));
       CHECK(json.at("extra_bytes").is_number_integer());
       CHECK(!json.at("device").get<std::string>().empty());
       CHECK(!json.at("toolchain").get<std::string>().empty());
@@ -255,5 +268,12 @@ TEST_SUITE("cli/attention") {
     CHECK(run_sylvit("bench attention --shape 1,2,3 --score relu").exit_code == 1);
     CHECK(run_sylvit("bench attention --shape 1,2,0,64 --score relu").exit_code == 1);
     CHECK(run_sylvit("bench attention --pass sideways").exit_code == 2);
+    for (const char* wrong : {"--shape 9999999999999999999999,1,1,64", "--shape 1,1,010,64", "--seconds inf",
+                              "--seconds nan", "--seconds -1"})
+      CHECK(run_sylvit(std::string("bench attention ") + wrong).exit_code == 2);
+    const CommandResult huge = run_sylvit("bench attention --shape 2147483648,1,1,16");
+    CHECK(huge.exit_code == 1);
+    CHECK(huge.errors.find("cannot allocate 128.0 GB") != std::string::npos);
+    CHECK(huge.errors.find("the device has") != std::string::npos);
   }
 }

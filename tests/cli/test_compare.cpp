@@ -66,7 +66,7 @@ TEST_SUITE("cli/compare") {
     const CommandResult result = compare(small + "--dtypes f32,bf16 --out " + out.string());
     CAPTURE(result.errors);
     REQUIRE(result.exit_code == 0);
-    CHECK(has(result.output, "S/16 relu/L"));
+    CHECK(has(result.output, "width 64, depth 2, MLP 96, patch 8, 2 heads relu/L"));
     CHECK(has(result.output, "times as fast as softmax"));
     // Both files and nothing else, not even a temporary one.
     CHECK(std::distance(std::filesystem::directory_iterator(out), std::filesystem::directory_iterator()) == 2);
@@ -249,6 +249,8 @@ TEST_SUITE("cli/compare") {
     check_refused(" --batch 0", out, {"--batch is 0"});
     check_refused(small + "--sweep 4,-1", out, {"--sweep", "-1"});
     check_refused(small + "--judged 0", out, {"--judged"});
+    check_refused(" --image-count 10000000000000", out, {"not enough memory"});
+    check_refused(" --image-count 1000000000000000000", out, {"64 bits"});
     check_refused(small + "--tolerance f32", out, {"--tolerance f32", "f32=1e-4"});
     check_refused(small + "--baseline /nonexistent.json", out, {"/nonexistent.json"});
     check_refused(" --merge /nonexistent.json", out, {"/nonexistent.json", "does not exist"});

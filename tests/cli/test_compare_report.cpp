@@ -230,8 +230,12 @@ TEST_SUITE("cli/compare_report") {
     check("\"model\": 1", "\"model\": -1", {"runs[0].results[1].model", "-1"});
     check("\"result_a\": 1", "\"result_a\": 2", {"pairs[0].result_a", "2"});
     check("\"run_a\": 0", "\"run_a\": 1", {"pairs[0].run_a"});
+    check("\"batch\": 1", "\"batch\": -1", {"results[0].speeds[0].batch", "-1"});
+    check("\"images_per_s\": 100", "\"images_per_s\": -100", {"speeds[0].images_per_s", "-100", "negative"});
+    check("\"peak_bytes\": 1000", "\"peak_bytes\": -1000", {"speeds[0].peak_bytes", "-1000", "negative"});
     check("\"host\": \"a processor\"", "\"host\": \"" + std::string(5'000'000, 'x') + "\"", {"runs[0].host", "longer"});
     check_error([] { (void)parse_report("[]", "x"); }, {"no report"});
+    check_error([] { (void)parse_report(report_json(sample()) + '\0' + "more", "x"); }, {"x", "damaged", "zero byte"});
     check_error([] { (void)read_report("/nonexistent.json"); }, {"/nonexistent.json"});
     check_error([] { (void)read_report("/"); }, {"directory"});
   }
@@ -328,7 +332,9 @@ TEST_SUITE("cli/compare_report") {
     CHECK(made.results[1].speeds.size() == 1);
     CHECK(made.results[1].speeds[0].compute_share > 0);
     const std::string page = report_html(report);
-    CHECK(has(page, "Failed: one, S/16 relu/L, f32 failed in layers: the device was lost"));
+    CHECK(has(
+        page,
+        "Failed: one, width 64, depth 1, MLP 96, patch 8, 2 heads relu/L, f32 failed in layers: the device was lost"));
     CHECK(failures_of(made).size() == 1);
     // The two devices are one, so their results have the same bits.
     REQUIRE(report.pairs.size() == 1);

@@ -37,7 +37,7 @@ Json classified(const std::string& arguments, int exit_code = 0) {
   CHECK(result.exit_code == exit_code);
   const Json document = Json::parse(result.output, nullptr, false);
   REQUIRE(document.is_object());
-  CHECK(document["model"] == "S/16");
+  CHECK(document["model"] == "width 32, depth 1, MLP 64, patch 8, 2 heads");
   CHECK(document["device"].is_string());
   return document["images"];
 }
@@ -122,7 +122,9 @@ TEST_SUITE("cli/infer") {
 
   TEST_CASE("labels, and a subset of the classes") {
     const TemporaryDirectory directory;
-    const std::string labels = write_text(directory, "labels", "cat\ndog\r\nred fox\n4\ncat\n");
+    const std::string labels = write_text(directory, "labels",
+                                          "\xEF\xBB\xBF"
+                                          "cat\ndog\r\nred fox\n4\ncat\n");
     const std::string start = tiny + image("rgb8.png") + " --labels " + labels;
     const std::vector<double> all = logits_of(classified(start)[0]);
     const Json top =
@@ -224,6 +226,7 @@ TEST_SUITE("cli/infer") {
     check_fails("", 2, {"images is required"});
     const std::string one = image("grey.jpg");
     for (const char* wrong : {" --top 0", " --batch -1", " --crop-pct 1.5", " --crop-pct 0", " --std 1,0,1",
+                              " --std inf,1,1", " --std 1e-60,1,1", " --mean nan,0,0", " --top 99999999999999999999",
                               " --mean 0.5,0.5", " --weights w.safetensors"})
       check_fails(tiny + one + wrong, 2, {"--"});
     check_fails(sizes + one, 1, {"--weights or --seed"});

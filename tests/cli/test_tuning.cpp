@@ -45,6 +45,13 @@ TEST_SUITE("cli/tuning") {
     const CommandResult wrong = run_sylvit("tuning show --kernel nonsense");
     CHECK(wrong.exit_code == 1);
     CHECK(has(wrong.errors, "no kernel 'nonsense'; the kernels are: attention_forward"));
+    for (const char* size : {"0", "20", "264"}) {
+      const CommandResult odd = run_sylvit(std::string("tuning show --head-size ") + size);
+      CHECK(odd.exit_code == 1);
+      CHECK(has(odd.errors, "--head-size is"));
+    }
+    for (const char* length : {"0", "-5", "1.5", "99999999999999999999"})
+      CHECK(run_sylvit(std::string("tuning show --length ") + length).exit_code == 2);
   }
 
   TEST_CASE("show --json says the same") {
@@ -80,7 +87,11 @@ TEST_SUITE("cli/tuning") {
     CHECK(has(both.errors, "newer.json: its schema is 7, and this sylvit reads 1"));
     CHECK(!has(both.errors, "record 1 "));
     CHECK(has(both.errors, "in 2 of 2 tables"));
-    CHECK(run_sylvit("tuning check '" + (directory.path() / "none.json").string() + "'").exit_code == 1);
+    CHECK(has(run_sylvit("tuning check '" + (directory.path() / "none.json").string() + "'").errors, "no such file"));
+    CHECK(has(run_sylvit("tuning check '" + directory.path().string() + "'").errors, "it is no regular file"));
+    const std::filesystem::path misspelt = directory.path() / "misspelt.json";
+    write(misspelt, R"({"schema": 1, "family": {"backends": ["dpcpp-cup"]}, "records": []})");
+    CHECK(has(run_sylvit("tuning check '" + misspelt.string() + "'").errors, "there is no backend 'dpcpp-cup'"));
     // The overlay directory is checked with the library's tables.
     const CommandResult overlay = run_sylvit("tuning check", "SYLVIT_TUNING_DIR='" + directory.path().string() + "'");
     CHECK(overlay.exit_code == 1);

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "io/npz_writer.hpp"
@@ -259,6 +260,32 @@ TEST_SUITE("cli/vit") {
                   {"--weights", "--seed"});
   }
 
+  TEST_CASE("sizes that cannot be are one sentence, numbers that are none leave with 2") {
+    const TemporaryDirectory directory;
+    const std::string none = directory.path() / "none.safetensors";
+    const std::string in = write_input(directory, 8, {0, 1, 2});
+    for (const char* divisor : {"0", "-1", "1e-60", "1e60", "nan"})
+      check_refused(
+          "run vit " + tiny + " --seed 1 --score relu --input " + in + " --output " + none + " --divisor " + divisor,
+          none, {"--divisor", "positive"});
+    check_refused("init --width 1048576 --heads 4096 --depth 1048576 --output " + none, none,
+                  {"parameters", "this machine's memory"});
+    check_refused("bench vit --width 1048576 --heads 4096 --depth 1048576", none,
+                  {"cannot allocate", "the device has"});
+    check_refused("bench vit " + tiny + " --image-size 8 --batch 1000000000000", none,
+                  {"cannot allocate", "the images", "the device has"});
+    check_refused("bench vit " + tiny + " --image-size 8 --batch 9223372036854775807", none,
+                  {"cannot allocate", "the images", "the device has"});
+    for (const char* shape : {"1000000,1000000,1000000", "9223372036854775807,1,1", "60000000,60000000,1"})
+      check_refused(std::string("bench gemm --shape ") + shape, none, {"cannot allocate", "the device has"});
+    check_refused("bench gemm --shape 3037000500,3037000500,1", none, {"sylvit: "});
+    for (const std::string wrong :
+         {"init --seed -1 --output x", "init --seed 99999999999999999999 --output x",
+          "init --width 9223372036854775808 --output x", "bench vit --seconds inf", "bench vit --batch 1e3",
+          "bench gemm --seconds -1", "bench gemm --shape 1,2,99999999999999999999"})
+      CHECK_MESSAGE(run_sylvit(wrong).exit_code == 2, wrong);
+  }
+
   TEST_CASE("bench prints every key") {
     const auto result = run_sylvit("bench vit " + tiny + " --image-size 8 --batch 2 --pass train --seconds 0.1 --json");
     CAPTURE(result.errors);
@@ -267,6 +294,13 @@ TEST_SUITE("cli/vit") {
       CHECK(result.output.find('"' + std::string(key) + '"') != std::string::npos);
     const auto profile = run_sylvit("bench vit " + tiny + " --image-size 8 --seconds 0.1 --profile");
     CHECK(profile.output.find("blocks.*.mlp.fc1") != std::string::npos);
+    CHECK(profile.output.find("width 48, depth 2, MLP 96, patch 4, 3 heads softmax forward") == 0);
+    const auto both = run_sylvit("bench vit " + tiny + " --image-size 8 --seconds 0.1 --profile --json");
+    const auto layers = nlohmann::json::parse(both.output).at("layers");
+    double share = 0;
+    for (const auto& layer : layers) share += layer.at("share").get<double>();
+    CHECK(share == doctest::Approx(1));
+    CHECK(std::ranges::any_of(layers, [](const auto& layer) { return layer.at("name") == "blocks.*.mlp.fc1"; }));
     const auto gemm = run_sylvit("bench gemm --shape 64,64,64 --seconds 0.1");
     CHECK(gemm.output.find("builtin") != std::string::npos);
   }
