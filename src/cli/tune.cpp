@@ -10,6 +10,7 @@
 #include <set>
 
 #include "cli/commands.hpp"
+#include "cli/numbers.hpp"
 #include "cli/progress.hpp"
 #include "cli/tune_jobs.hpp"
 #include "cli/tune_table.hpp"
@@ -145,7 +146,7 @@ class Tuner {
                   done_ > 0 ? where + "; --resume goes on" : "--resume goes on");
     if (done_ < jobs_.size())
       throw Error(fmt::format("the budget was enough for {} of {} cases", done_, jobs_.size()),
-                  where + "; --resume goes on");
+                  done_ > 0 ? where + "; --resume goes on" : "give a larger --budget");
     if (done_ > 0) fmt::print("{} of {} cases are faster now; {}\n", improved_, done_, where);
   }
 
@@ -201,7 +202,6 @@ class Tuner {
 };
 
 void tune(const Options& options) {
-  if (!(options.budget > 0)) throw Error("--budget must be positive");
   if (options.output.empty() && tuning_overlay_directory().empty())
     throw Error("there is no directory to write the table to", "set SYLVIT_TUNING_DIR, or give --output");
   const CatchInterrupt catch_interrupt;
@@ -225,9 +225,13 @@ void add_tune(CLI::App& program) {
       ->delimiter(',');
   command->add_flag("--spread", request.spread,
                     "Let records serve head sizes and lengths around the measured ones too, for a table to ship");
-  command->add_option("--budget", options->budget, "Seconds for all of it")->capture_default_str();
-  command->add_option("--candidates", options->candidates,
-                      "Try at most so many for each case, the most promising (default: what the budget allows)");
+  command->add_option("--budget", options->budget, "Seconds for all of it")
+      ->check(positive_number)
+      ->capture_default_str();
+  command
+      ->add_option("--candidates", options->candidates,
+                   "Try at most so many for each case, the most promising (default: what the budget allows)")
+      ->check(unsigned_number);
   command->add_flag("--resume", options->resume, "Leave out what is in the table already");
   command->add_option("--device", options->device, "Index, name part, backend or type");
   command->add_option("--output", options->output, "Directory of the table (default: the overlay directory)");

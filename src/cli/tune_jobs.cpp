@@ -62,7 +62,8 @@ Shapes shapes_of_file(const std::string& path) {
     std::string rest;
     if (!(words >> kind)) continue;
     words >> rest;
-    const std::vector<std::int64_t> n = numbers_of(rest);
+    std::string surplus;
+    const std::vector<std::int64_t> n = words >> surplus ? std::vector<std::int64_t>() : numbers_of(rest);
     if (kind == "attention" && n.size() == 4)
       shapes.attention.push_back({n[0], n[1], n[2], n[3]});
     else if (kind == "gemm" && n.size() == 3)
@@ -117,6 +118,9 @@ class JobMaker {
           throw Error("'" + kernel + "' cannot be tuned",
                       "choose from attention_forward, attention_backward, layer_norm, gemm and gemm_provider");
       }
+    if (jobs_.empty())
+      throw Error("there is nothing to tune: '" + request_.shapes + "' has no shape for the kernels that are asked for",
+                  "write 'attention B,H,L,d', 'gemm M,N,K' or 'layer_norm ROWS,CHANNELS'");
     return std::move(jobs_);
   }
 
@@ -172,16 +176,27 @@ class JobMaker {
     add(std::move(job), dtype, work.bytes(), "GB/s", work);
   }
 
-  /// One record for all shapes, since products of any shape come.
+  /// The library's own shapes stand for products of any shape, and get one record. Those of a file stand for
+  /// themselves, each N and K with all its M.
   void add_gemm(DType dtype) {
-    if (shapes_.gemm.empty()) return;
-    const GemmWork work{dtype, shapes_.gemm, true};
-    const GemmWork::Extents& first = shapes_.gemm.front();
-    TuneJob job;
-    job.key.kernel = "gemm";
-    job.text = fmt::format("gemm {}", name_of(dtype));
-    job.workload = {.wanted = {.kernel = "gemm", .dtype = dtype, .n = first.n, .k = first.k}, .rows = first.m};
-    add(std::move(job), dtype, work.flops(), "GFLOP/s", work);
+    const bool for_all = request_.spread || request_.shapes == "vit" || request_.shapes == "long";
+    std::map<std::pair<std::int64_t, std::int64_t>, std::vector<GemmWork::Extents>> groups;
+    for (const GemmWork::Extents& shape : shapes_.gemm)
+      groups[for_all ? std::pair<std::int64_t, std::int64_t>() : std::pair(shape.n, shape.k)].push_back(shape);
+    for (const auto& [extents, shapes] : groups) {
+      const GemmWork work{dtype, shapes, true};
+      const GemmWork::Extents& first = shapes.front();
+      TuneJob job;
+      job.key.kernel = "gemm";
+      job.text = fmt::format("gemm {}", name_of(dtype));
+      if (!for_all) {
+        job.key.n = {first.n, first.n};
+        job.key.k = {first.k, first.k};
+        job.text += fmt::format(" N {}, K {}", first.n, first.k);
+      }
+      job.workload = {.wanted = {.kernel = "gemm", .dtype = dtype, .n = first.n, .k = first.k}, .rows = first.m};
+      add(std::move(job), dtype, work.flops(), "GFLOP/s", work);
+    }
   }
 
   void add_providers(DType dtype) {

@@ -59,14 +59,21 @@ TuneTable::TuneTable(const std::filesystem::path& directory, const DeviceInfo& d
 }
 
 bool TuneTable::has(const TuneJob& job) const {
-  return std::ranges::any_of(file_.records,
-                             [&](const tuning::Record& record) { return record.fits(job.workload.wanted); });
+  // Lengths may have been merged, so a record for more of them counts; products of other extents were not measured.
+  return std::ranges::any_of(file_.records, [&](const tuning::Record& record) {
+    return record.fits(job.workload.wanted) && record.n == job.key.n && record.k == job.key.k;
+  });
 }
 
 void TuneTable::put(const tuning::Record& record) {
   std::erase_if(file_.records,
                 [&](const tuning::Record& old) { return same_but_length(old, record) && old.length == record.length; });
-  file_.records.insert(file_.records.begin(), record);
+  // Behind those of its kernel that are for one product each: it would serve these, too.
+  auto place = file_.records.begin();
+  if (record.n.unlimited())
+    for (auto old = file_.records.begin(); old != file_.records.end(); ++old)
+      if (old->kernel == record.kernel && !old->n.unlimited()) place = old + 1;
+  file_.records.insert(place, record);
   merge_lengths();
   tuning::write_table_file(path_, file_, description_);
 }

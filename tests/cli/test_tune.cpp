@@ -122,10 +122,41 @@ TEST_SUITE("cli/tune") {
     check("--kernel transpose", "'transpose' cannot be tuned");
     check("--dtype f8", "f8");
     check("--score softer", "softer");
-    check("--budget 0", "--budget must be positive");
+    check("--shapes '" + shapes(directory, "gemm 8,8,8 9\n") + "'", "line 1");
+    check("--shapes '" + shapes(directory, "# nothing\n\n") + "'", "nothing to tune");
+    check("--kernel gemm --shapes '" + shapes(directory, "layer_norm 8,8\n") + "'", "nothing to tune");
+    check("--kernel layer_norm --budget 1e-9", "0 of 1 cases; give a larger --budget");
+    for (const char* wrong : {"--budget 0", "--budget -1", "--budget inf", "--budget nan", "--candidates -1"})
+      CHECK(run_sylvit(std::string("tune ") + wrong + out).exit_code == 2);
     const CommandResult nowhere = run_sylvit("tune", "SYLVIT_TUNING_DIR=");
     CHECK(nowhere.exit_code == 1);
     CHECK(has(nowhere.errors, "SYLVIT_TUNING_DIR"));
+  }
+
+  TEST_CASE("a product of a file has a record for itself") {
+    const TemporaryDirectory directory;
+    const std::filesystem::path out = directory.path() / "out";
+    const auto tuned = [&](const std::string& text, const std::string& options, const char* cases) {
+      const CommandResult result = run_sylvit("tune --kernel gemm --candidates 1 --budget 600 --shapes '" +
+                                              shapes(directory, text) + "' --output '" + out.string() + "'" + options);
+      CAPTURE(result.errors);
+      CHECK(result.exit_code == 0);
+      CHECK(has(result.output, cases));
+    };
+    tuned("gemm 8,8,8\ngemm 16,8,8\ngemm 40,64,32\n", "", ": 2 cases");  // rows are no case
+    tuned("gemm 8,8,8\n", " --resume", ": 0 cases");
+    tuned("gemm 8,16,8\n", " --resume", ": 1 cases");
+    tuned("gemm 8,8,8\n", " --resume --spread", ": 1 cases");
+    REQUIRE(tables(out).size() == 1);
+    const auto records = sylvit::tuning::read_table_file(tables(out).front()).records;
+    REQUIRE(records.size() == 4);
+    using sylvit::tuning::Range;
+    CHECK(std::ranges::count(records, Range{8, 8}, &sylvit::tuning::Record::n) == 1);
+    CHECK(std::ranges::count(records, Range{64, 64}, &sylvit::tuning::Record::n) == 1);
+    CHECK(std::ranges::count(records, Range{32, 32}, &sylvit::tuning::Record::k) == 1);
+    // The one for all products stands behind those for one each, or these would never be used.
+    CHECK(records.back().n.unlimited());
+    CHECK(records.back().k.unlimited());
   }
 
   TEST_CASE("a table that is not sound is not overwritten") {
