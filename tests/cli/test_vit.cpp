@@ -303,5 +303,12 @@ TEST_SUITE("cli/vit") {
     CHECK(std::ranges::any_of(layers, [](const auto& layer) { return layer.at("name") == "blocks.*.mlp.fc1"; }));
     const auto gemm = run_sylvit("bench gemm --shape 64,64,64 --seconds 0.1");
     CHECK(gemm.output.find("builtin") != std::string::npos);
+    const auto alone = run_sylvit("bench gemm --shape 64,64,64 --seconds 0.1 --json --provider builtin");
+    const auto rows = nlohmann::json::parse(alone.output);
+    REQUIRE(rows.size() == 1);
+    CHECK(rows[0].at("provider") == "builtin");
+    const auto nobody = run_sylvit("bench gemm --shape 64,64,64 --provider nobody");
+    CHECK(nobody.exit_code == 1);
+    CHECK(nobody.errors.find("\"nobody\"") != std::string::npos);
   }
 }
