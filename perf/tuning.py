@@ -75,7 +75,9 @@ def catch_all(directory):
 
 def tables(options):
     with tempfile.TemporaryDirectory() as directory:
-        contestants = {"shipped": {}, "catch-all records": {"overlay": catch_all(directory)}, "acpp-cpu's table": {"table": "acpp-cpu/default"}}
+        contestants = {"shipped": {}, "catch-all records": {"overlay": catch_all(directory)}}
+        if not options.without_other:
+            contestants["acpp-cpu's table"] = {"table": "acpp-cpu/default"}
         print("| best ms | " + " | ".join(contestants) + " |")
         print("|---" * (len(contestants) + 1) + "|")
         work = {f"attention {shape} {score}, both passes": ["attention", "--shape", shape, "--score", score, "--pass", "both"]
@@ -83,6 +85,8 @@ def tables(options):
         work["S/16 forward, batch 8"] = ["vit", "--model", "S/16"]
         work["S/16 train step, batch 8"] = ["vit", "--model", "S/16", "--pass", "train"]
         for name, arguments in work.items():
+            if options.rows not in name:
+                continue
             best = dict.fromkeys(contestants, math.inf)
             for _ in range(3):
                 for contestant, how in contestants.items():
@@ -100,6 +104,8 @@ def main():
     parser.add_argument("--candidates", type=int, default=120, help="of each case of the search")
     parser.add_argument("--budget", type=float, default=60, help="seconds for each case of the search")
     parser.add_argument("--seconds", type=float, default=20, help="for each row of tables, in all")
+    parser.add_argument("--rows", default="", help="only the rows of tables whose name contains this")
+    parser.add_argument("--without-other", action="store_true", help="leave out the other toolchain's table, whose kernels take minutes each to build")
     options = parser.parse_args()
     parts = {"search": search, "tables": tables}
     unknown = set(options.parts.split(",")) - set(parts)
