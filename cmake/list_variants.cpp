@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -61,7 +62,11 @@ std::string source_of_custom(const std::vector<sylvit::nn::CustomVariant>& varia
   return out.str();
 }
 
+/// A file that stays the same is left alone, so that a change to one table does not compile the others' kernels anew.
 void write(const std::filesystem::path& path, const std::string& text) {
+  std::ifstream there(path);
+  if (there && std::string(std::istreambuf_iterator<char>(there), {}) == text) return;
+  there.close();
   std::ofstream file(path);
   file << text;
   if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
