@@ -38,8 +38,8 @@ struct RegisterTile {
   }
 };
 
-/// body(column) for each column of a work-item, which must not depend on each other. With lanes = 1 they are left a loop,
-/// of which the compiler makes vectors: unrolled, LLVM 19 takes an exponential number by number.
+/// body(column) for each column of a work-item, which must not depend on each other. With lanes = 1 they are left a
+/// loop, of which the compiler makes vectors: unrolled, LLVM 19 takes an exponential number by number.
 template <int lanes, int columns, class Body>
 [[gnu::always_inline]] inline void for_columns(const Body& body) {
   if constexpr (has_float_vectors && lanes == 1) {
