@@ -7,13 +7,20 @@
 
 namespace sylvit::cli {
 
+namespace {
+
+/// Do they share what a model's name stands for?
+bool have_same_sizes(const VitConfig& a, const VitConfig& b) {
+  return a.width == b.width && a.depth == b.depth && a.mlp == b.mlp && a.patch == b.patch;
+}
+
+}  // namespace
+
 std::string model_name(const VitConfig& config) {
   for (const char* size : {"Ti", "S", "B", "L"})
     for (const char* patch : {"/32", "/16", "/8"}) {
-      const VitConfig preset = vit_preset(std::string(size) + patch);
-      if (preset.width == config.width && preset.depth == config.depth && preset.mlp == config.mlp &&
-          preset.patch == config.patch)
-        return std::string(size) + patch;
+      const std::string name = std::string(size) + patch;
+      if (have_same_sizes(config, vit_preset(name))) return name;
     }
   return fmt::format("width {}, depth {}, MLP {}, patch {}", config.width, config.depth, config.mlp, config.patch);
 }
@@ -54,9 +61,7 @@ void VitModelOptions::add_variations_to(CLI::App& command) {
 std::string VitModelOptions::name() const {
   const VitConfig preset = vit_preset(model);
   const VitConfig own = config();
-  const bool same =
-      own.width == preset.width && own.depth == preset.depth && own.mlp == preset.mlp && own.patch == preset.patch;
-  std::string name = same ? model : model_name(own);
+  std::string name = have_same_sizes(own, preset) ? model : model_name(own);
   if (own.heads != own.width / preset.head_size()) name += fmt::format(", {} heads", own.heads);
   return name;
 }
