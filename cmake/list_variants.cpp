@@ -11,8 +11,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "nn/attention_kernels.hpp"
-#include "nn/variants.hpp"
+#include "tuning/variants.hpp"
 
 namespace {
 
@@ -45,7 +44,7 @@ std::string source_of_all(int files) {
 std::string type_of(sylvit::DType dtype) { return "DType::" + std::string(sylvit::name_of(dtype)); }
 
 /// The kernels that an application compiles for a score of its own (sylvit/custom_score_type.hpp).
-std::string source_of_custom(const std::vector<sylvit::nn::CustomVariant>& variants) {
+std::string source_of_custom(const std::vector<sylvit::tuning::CustomVariant>& variants) {
   std::set<std::string> headers;
   for (const auto& variant : variants) headers.insert(variant.kernel.header);
   std::ostringstream out;
@@ -83,14 +82,15 @@ int main(int count, char** words) try {
   std::vector<std::vector<KernelName>> parts(static_cast<std::size_t>(files));
   std::size_t next = 0;
   const auto backends = std::span(arguments).subspan(2);
-  for (const KernelName& kernel : sylvit::nn::list_variants(backends)) parts[next++ % parts.size()].push_back(kernel);
+  for (const KernelName& kernel : sylvit::tuning::list_variants(backends))
+    parts[next++ % parts.size()].push_back(kernel);
   for (int file = 0; file < files; ++file)
     write(directory / ("variants_" + std::to_string(file) + ".cpp"),
           source_of(parts[static_cast<std::size_t>(file)], file));
   write(directory / "variants.cpp", source_of_all(files));
   const std::filesystem::path headers = directory / "include" / "sylvit" / "ahead_of_time";
   std::filesystem::create_directories(headers);
-  write(headers / "custom_variants.hpp", source_of_custom(sylvit::nn::list_custom_variants(backends)));
+  write(headers / "custom_variants.hpp", source_of_custom(sylvit::tuning::list_custom_variants(backends)));
   return 0;
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';

@@ -72,7 +72,7 @@ if(NOT SYLVIT_TOOLCHAIN STREQUAL "acpp")
   endif()
 endif()
 
-# oneMath: cuBLAS, rocBLAS and others behind one API, where it is installed.
+# oneMath: cuBLAS, rocBLAS and others under one API, where it is installed.
 add_library(sylvit_onemath INTERFACE)
 set(SYLVIT_ONEMATH_FOUND FALSE)
 if(NOT SYLVIT_TOOLCHAIN STREQUAL "rtc")

@@ -1,19 +1,20 @@
 """sylvit's attention beside PyTorch's, in one run.
 
-For each shape and pass, sylvit and PyTorch take turns for `--rounds` rounds of `--seconds` each, two threads both, f32;
-the best time of all rounds counts (the machine is shared: whatever disturbs a round only makes it slower). Ratios above 1
-mean that sylvit is faster.
+For each shape and pass, sylvit and PyTorch are interleaved for `--rounds` rounds of `--seconds` each, f32, with as many
+threads each as there are cores. A round's time is its best one (the machine is shared: whatever disturbs a pass only
+makes it slower). Ratios are medians of the rounds' ratios with their quartiles; above 1 sylvit is faster.
 """
 
 import argparse
 import json
 import math
-import os
 import subprocess
-import sys
 import time
 
 import torch
+
+import results_file
+from provenance import CORES
 
 SHAPES = "8,6,197,64 8,12,197,64 2,6,785,64 1,6,4096,64"
 
@@ -65,79 +66,79 @@ class Sylvit:
     def __init__(self, program, shape, score, passes, dtype="f32"):
         self.command = [program, "bench", "attention", "--json", "--score", score, "--pass", passes, "--dtype", dtype,
                         "--shape", ",".join(map(str, shape))]
-        self.ceiling = 0.0
+        self.ceiling, self.toolchain = 0.0, None
 
     def milliseconds(self, seconds):
         output = subprocess.run(self.command + ["--seconds", str(seconds)], check=True, capture_output=True, text=True)
         result = json.loads(output.stdout)
-        self.ceiling = max(self.ceiling, result["ceiling_gflops"] or 0.0)
+        self.ceiling, self.toolchain = max(self.ceiling, result["ceiling_gflops"] or 0.0), result["toolchain"]
         return result["ms_best"]
 
 
-def measure(contestants, rounds, seconds):
-    best = {name: math.inf for name in contestants}
-    for _ in range(rounds):
+def measure(contestants, options):
+    """Each contestant's best times, one a round."""
+    times = {name: [] for name in contestants}
+    for _ in range(options.rounds):
         for name, contestant in contestants.items():
-            best[name] = min(best[name], contestant.milliseconds(seconds))
-    return best
+            times[name].append(contestant.milliseconds(options.seconds))
+    return times
+
+
+def compare_peers(results, options, shape, passes):
+    backward = passes == "both"
+    ours = Sylvit(options.sylvit, shape, "relu", passes)
+    times = measure({"relu/L": ours,
+                     "softmax": Sylvit(options.sylvit, shape, "softmax", passes),
+                     "SDPA": Torch(torch_softmax, shape, backward),
+                     "eager softmax": Torch(torch_eager_softmax, shape, backward),
+                     "eager relu/L": Torch(torch_eager_relu, shape, backward)}, options)
+    batch, heads, length, size = shape
+    flops = 4 * batch * heads * length * length * size * (3.5 if backward else 1)
+    faster = min("SDPA", "eager relu/L", key=lambda name: min(times[name]))
+    pairs = {"relu/L vs the faster peer": ("relu/L", faster), "relu/L vs eager relu/L": ("relu/L", "eager relu/L"),
+             "relu/L vs SDPA": ("relu/L", "SDPA"), "softmax vs SDPA": ("softmax", "SDPA"),
+             "relu/L vs softmax": ("relu/L", "softmax")}
+    gflops = flops / min(times["relu/L"]) / 1e6
+    results.add(f"{passes} {','.join(map(str, shape))}", times,
+                {name: results_file.ratio(times[their], times[our]) for name, (our, their) in pairs.items()},
+                {"relu/L, share of GEMM-1024": gflops / ours.ceiling} if ours.ceiling else {})
+
+
+def compare_types(results, options, shape):
+    dtypes = ("f32", "bf16", "f16")
+    times = measure({dtype: Sylvit(options.sylvit, shape, "relu", "forward", dtype) for dtype in dtypes}, options)
+    results.add(f"types, forward {','.join(map(str, shape))}", times,
+                {f"{dtype} vs f32": results_file.ratio(times["f32"], times[dtype]) for dtype in ("bf16", "f16")})
+
+
+def compare_builds(results, options, shape, passes):
+    programs = {"first build": options.sylvit, "other build": options.other}
+    contestants = {name: Sylvit(program, shape, "relu", passes) for name, program in programs.items()}
+    times = measure(contestants, options)
+    results.run["versions"] |= {name: contestant.toolchain for name, contestant in contestants.items()}
+    results.add(f"builds, {passes} {','.join(map(str, shape))}", times,
+                {"other vs first": results_file.ratio(times["first build"], times["other build"])})
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sylvit", default="build/sylvit")
+    results_file.add_options(parser)
     parser.add_argument("--other", help="a second sylvit (an AdaptiveCpp build) to measure beside the first")
     parser.add_argument("--shapes", nargs="+", default=SHAPES.split(), metavar="B,H,L,d")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.7)
     options = parser.parse_args()
     shapes = [tuple(map(int, shape.split(","))) for shape in options.shapes]
-    if not os.access(options.sylvit, os.X_OK):
-        sys.exit(f"{options.sylvit} is not there: build it with ci/build, or name another with --sylvit")
-    torch.set_num_threads(2)
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, best of {options.rounds} rounds of "
-          f"{options.seconds} s, times in ms\n")
-
-    print("| shape B,H,L,d | pass | sylvit relu/L | sylvit softmax | SDPA | eager softmax | eager relu/L "
-          "| relu/L vs faster of SDPA, eager relu/L | relu/L vs eager relu/L | relu/L vs SDPA | softmax vs SDPA "
-          "| relu/L vs our softmax | relu/L share of GEMM-1024 |")
-    print("|---|---|" + "---|" * 11)
+    results = results_file.Results("attention", options, ["torch"], shown="best")
+    torch.set_num_threads(CORES)
     for shape in shapes:
         for passes in ("forward", "both"):
-            backward = passes == "both"
-            ours = Sylvit(options.sylvit, shape, "relu", passes)
-            best = measure({"relu": ours,
-                            "softmax": Sylvit(options.sylvit, shape, "softmax", passes),
-                            "sdpa": Torch(torch_softmax, shape, backward),
-                            "eager softmax": Torch(torch_eager_softmax, shape, backward),
-                            "eager relu": Torch(torch_eager_relu, shape, backward)}, options.rounds, options.seconds)
-            batch, heads, length, size = shape
-            flops = 4 * batch * heads * length * length * size * (3.5 if backward else 1)
-            share = flops / best["relu"] / 1e6 / ours.ceiling if ours.ceiling else math.nan
-            print(f"| {','.join(map(str, shape))} | {'forward + backward' if backward else 'forward'} "
-                  f"| {best['relu']:.2f} | {best['softmax']:.2f} | {best['sdpa']:.2f} | {best['eager softmax']:.2f} "
-                  f"| {best['eager relu']:.2f} | {min(best['sdpa'], best['eager relu']) / best['relu']:.2f}x "
-                  f"| {best['eager relu'] / best['relu']:.2f}x | {best['sdpa'] / best['relu']:.2f}x "
-                  f"| {best['sdpa'] / best['softmax']:.2f}x | {best['softmax'] / best['relu']:.2f}x "
-                  f"| {share:.0%} |", flush=True)
-
-    print("\n| shape, relu/L forward | f32 ms | bf16 ms | f16 ms | bf16 vs f32 | f16 vs f32 |")
-    print("|---|---|---|---|---|---|")
+            compare_peers(results, options, shape, passes)
     for shape in shapes:
-        best = measure({dtype: Sylvit(options.sylvit, shape, "relu", "forward", dtype)
-                        for dtype in ("f32", "bf16", "f16")}, options.rounds, options.seconds)
-        print(f"| {','.join(map(str, shape))} | {best['f32']:.2f} | {best['bf16']:.2f} | {best['f16']:.2f} "
-              f"| {best['f32'] / best['bf16']:.2f}x | {best['f32'] / best['f16']:.2f}x |", flush=True)
-
-    if options.other:
-        print("\n| shape, relu/L | pass | first build ms | other build ms | other vs first |")
-        print("|---|---|---|---|---|")
-        for shape in shapes:
-            for passes in ("forward", "both"):
-                best = measure({name: Sylvit(program, shape, "relu", passes)
-                                for name, program in (("first", options.sylvit), ("other", options.other))},
-                               options.rounds, options.seconds)
-                print(f"| {','.join(map(str, shape))} | {passes} | {best['first']:.2f} | {best['other']:.2f} "
-                      f"| {best['first'] / best['other']:.2f}x |", flush=True)
+        compare_types(results, options, shape)
+    for shape in shapes if options.other else []:
+        for passes in ("forward", "both"):
+            compare_builds(results, options, shape, passes)
 
 
 if __name__ == "__main__":

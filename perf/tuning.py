@@ -1,10 +1,10 @@
 """What the tuning tables of the CPU are worth.
 
-search   cases that the shipped table was not tuned on: the record it gives, against the fastest of many candidates. `sylvit tune` is the
-         search: it builds, verifies and measures the --candidates most promising ones by turns, and its second pass compares the winner
-         with the record in use alone. Cases where the record in use stays count as 1.
-tables   attention and ViT-S/16 with the shipped table, with the backend's catch-all records only, and with the table of the other
-         toolchain, by turns.
+search   cases that the shipped table was not tuned on: the record it gives, against the fastest of many candidates.
+         `sylvit tune` is the search: it builds, verifies and measures the --candidates most promising ones interleaved,
+         and its second pass compares the winner with the record in use alone. Where that stays, the gain is 1.
+tables   attention and ViT-S/16 with the shipped table, with the backend's catch-all records only, and with the table of
+         the other toolchain, interleaved. Ratios say how many times as fast the shipped table is.
 """
 
 import argparse
@@ -18,7 +18,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import results_file
+from provenance import ROOT
+from results_file import ratio
 
 # Between the head sizes and lengths of backends/dpcpp-cpu/avx2.json: B,H,L,d
 NOT_TUNED_ON = [
@@ -42,9 +44,7 @@ def run(command, overlay="", table=None):
     return subprocess.run(list(map(str, command)), env=environment, check=True, capture_output=True, text=True).stdout
 
 
-def search(options):
-    print("| case | tried | the table's record, GFLOP/s | the fastest, GFLOP/s | gain |")
-    print("|---|---|---|---|---|")
+def search(options, results):
     gains = []
     for kernel, dtype, score, shape in NOT_TUNED_ON:
         with tempfile.TemporaryDirectory() as directory:
@@ -54,64 +54,70 @@ def search(options):
                  "--candidates", options.candidates, "--budget", options.budget, "--output", directory])
             (table,) = pathlib.Path(directory).glob("*/*.json")
             (record,) = json.loads(table.read_text())["records"]
-        speed, before, tried = re.search(r"at ([\d.]+) GFLOP/s, (?:([\d.]+) before|[^,]*), of (\d+) candidates", record["origin"]).groups()
-        gain = float(speed) / float(before or speed)
-        gains.append(gain)
-        print(f"| {kernel} {dtype} {score} {shape} | {tried} | {before or speed} | {speed} | {gain:.3f}x |", flush=True)
+        origin = r"at ([\d.]+) GFLOP/s, (?:([\d.]+) before|[^,]*), of (\d+) candidates"
+        speed, before, tried = re.search(origin, record["origin"]).groups()
+        gains.append(float(speed) / float(before or speed))
+        results.add(f"search {kernel} {dtype} {score} {shape}", values={
+            "tried": int(tried), "the table's record, GFLOP/s": float(before or speed),
+            "the fastest, GFLOP/s": float(speed), "gain": gains[-1]})
     mean = math.exp(statistics.fmean(map(math.log, gains)))
-    print(f"\nGeometric mean of the gain: {mean:.3f}x (target: at most 1.03x).\n")
+    results.add("search, geometric mean", values={"gain": mean})
     return mean <= 1.03
 
 
 def catch_all(directory):
     """An overlay with each kernel's last record of the backend's default table, for every case."""
-    last = {record["kernel"]: record for record in json.loads((ROOT / "backends/dpcpp-cpu/default.json").read_text())["records"]}
-    records = [{key: record[key] for key in ("kernel", "numbers", "origin")} for record in last.values() if "numbers" in record]
+    default = json.loads((ROOT / "backends/dpcpp-cpu/default.json").read_text())
+    last = {record["kernel"]: record for record in default["records"]}
+    records = [{key: record[key] for key in ("kernel", "numbers", "origin")}
+               for record in last.values() if "numbers" in record]
     path = pathlib.Path(directory, "dpcpp-cpu", "catch-all.json")
     path.parent.mkdir()
     path.write_text(json.dumps({"schema": 1, "description": "catch-all records only", "records": records}))
     return directory
 
 
-def tables(options):
+def tables(options, results):
     with tempfile.TemporaryDirectory() as directory:
-        contestants = {"shipped": {}, "catch-all records": {"overlay": catch_all(directory)}}
+        contestants = {"shipped": {}, "catch-all": {"overlay": catch_all(directory)}}
         if not options.without_other:
-            contestants["acpp-cpu's table"] = {"table": "acpp-cpu/default"}
-        print("| best ms | " + " | ".join(contestants) + " |")
-        print("|---" * (len(contestants) + 1) + "|")
-        work = {f"attention {shape} {score}, both passes": ["attention", "--shape", shape, "--score", score, "--pass", "both"]
+            contestants["acpp-cpu's"] = {"table": "acpp-cpu/default"}
+        work = {f"attention {shape} {score}, both": ["attention", "--shape", shape, "--score", score, "--pass", "both"]
                 for shape, score in ATTENTION}
-        work["S/16 forward, batch 8"] = ["vit", "--model", "S/16"]
-        work["S/16 train step, batch 8"] = ["vit", "--model", "S/16", "--pass", "train"]
+        work["S/16 forward"] = ["vit", "--model", "S/16"]
+        work["S/16 train"] = ["vit", "--model", "S/16", "--pass", "train"]
         for name, arguments in work.items():
             if options.rows not in name:
                 continue
-            best = dict.fromkeys(contestants, math.inf)
+            times = {contestant: [] for contestant in contestants}
             for _ in range(3):
                 for contestant, how in contestants.items():
-                    output = run([options.sylvit, "bench", *arguments, "--json", "--seconds", options.seconds / 9], **how)
-                    best[contestant] = min(best[contestant], json.loads(output)["ms_best"])
-            print(f"| {name} | " + " | ".join(f"{ms:.2f} ({ms / best['shipped']:.2f}x)" for ms in best.values()) + " |", flush=True)
-    print()
+                    command = [options.sylvit, "bench", *arguments, "--json", "--seconds", options.seconds / 9]
+                    output = run(command, **how)
+                    times[contestant].append(json.loads(output)["ms_best"])
+            results.add(f"tables {name}", times, {f"shipped vs {contestant}": ratio(times[contestant], times["shipped"])
+                                                  for contestant in contestants if contestant != "shipped"})
     return True
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sylvit", default="build/sylvit", help="the program")
+    results_file.add_options(parser)
     parser.add_argument("--parts", default="search,tables", help="search, tables, or both")
     parser.add_argument("--candidates", type=int, default=120, help="of each case of the search")
     parser.add_argument("--budget", type=float, default=60, help="seconds for each case of the search")
     parser.add_argument("--seconds", type=float, default=20, help="for each row of tables, in all")
     parser.add_argument("--rows", default="", help="only the rows of tables whose name contains this")
-    parser.add_argument("--without-other", action="store_true", help="leave out the other toolchain's table, whose kernels take minutes each to build")
+    parser.add_argument("--without-other", action="store_true",
+                        help="leave out the other toolchain's table, whose kernels take minutes each to build")
     options = parser.parse_args()
     parts = {"search": search, "tables": tables}
     unknown = set(options.parts.split(",")) - set(parts)
     if unknown:
         parser.error(f"--parts has {', '.join(sorted(unknown))}; choose from search and tables")
-    sys.exit(0 if all([parts[part](options) for part in options.parts.split(",")]) else 1)
+    results = results_file.Results("tuning", options, shown="best")
+    good = [parts[part](options, results) for part in options.parts.split(",")]
+    sys.exit(0 if all(good) else "The search found more than 1.03x.")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """sylvit's Vision Transformer beside PyTorch (timm's model, eager and compiled), onnxruntime and OpenVINO, in one run.
 
-All take turns pass by pass, two threads each, f32: a machine that changes its speed changes it for all of them. In a turn
-each runs once unmeasured (threads of the one before may still spin) and then twice, of which the better counts. Times are
-medians over the turns, and ratios are medians of the turns' ratios with their quartiles behind; above 1 sylvit is faster.
-Whether the results agree is perf/vit_models.py's business, but each peer's logits are compared with timm's here, so that no
-one computes something else.
+All are interleaved pass by pass, with as many threads each as there are cores, f32: a machine that changes its speed
+changes it for all of them. In a round each runs once unmeasured (threads of the one before may still spin) and then
+twice, of which the better counts. Times are medians over the rounds, and ratios are medians of the rounds' ratios with
+their quartiles; above 1 sylvit is faster. Whether the results agree is perf/vit_models.py's business, but each peer's
+logits are compared with timm's here, so that no one computes something else.
 """
 
 import argparse
@@ -21,17 +21,20 @@ import torch
 from safetensors.torch import save_file
 from torch.nn import functional
 
+import results_file
+from provenance import CORES
+from results_file import ratio
 from vit_models import preset
-
-THREADS = 2
 
 
 class Sylvit:
     """A `sylvit bench vit` that runs one pass when asked, and tells its time in ms."""
 
     def __init__(self, program, model, score="softmax", passes="forward", batch=8, words=()):
-        self.words = [program, "bench", "vit", "--model", model, "--pass", passes, "--score", score, "--batch", str(batch), *words]
-        self.process = subprocess.Popen([*self.words, "--turns"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.words = [program, "bench", "vit", "--model", model, "--pass", passes, "--score", score,
+                      "--batch", str(batch), *words]
+        self.process = subprocess.Popen([*self.words, "--turns"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
 
     def __call__(self):
         self.process.stdin.write("\n")
@@ -70,11 +73,6 @@ def take_turns(contestants, seconds):
     return times
 
 
-def ratio(theirs, ours):
-    quarters = statistics.quantiles([their / our for their, our in zip(theirs, ours)], n=4)
-    return f"{quarters[1]:.2f}x ({quarters[0]:.2f}-{quarters[2]:.2f})"
-
-
 def same(name, got, expected):
     error = (torch.as_tensor(got) - expected).abs().max() / expected.abs().max()
     if not error < 1e-3:
@@ -95,11 +93,11 @@ def forward_peers(model, images, compiled):
         path = os.path.join(folder, "model.onnx")
         torch.onnx.export(model, (images,), path, input_names=["images"], dynamo=True, verbose=False)
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = THREADS
+        options.intra_op_num_threads = CORES
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         core = openvino.Core()
         network = core.compile_model(core.read_model(path), "CPU", {
-            "INFERENCE_NUM_THREADS": THREADS, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_NUM_CORES": CORES, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32",
             "PERFORMANCE_HINT": "LATENCY"})
     request, pixels = network.create_infer_request(), images.numpy()
     peers["onnxruntime"] = lambda: session.run(None, {"images": pixels})[0]
@@ -123,47 +121,39 @@ def training_step(model, images):
     return step
 
 
-def row(*cells):
-    print("| " + " | ".join(cells) + " |", flush=True)
+def row_name(part, model, batch):
+    return f"{part} {model}" + (f", batch {batch}" if batch != 8 else "")
 
 
-def head(*cells):
-    print()
-    row(*cells)
-    row(*("---" for _ in cells))
-
-
-def compare_forward(program, names, batch, seconds, compiled):
-    titles = ["sylvit softmax", "sylvit relu/L", "PyTorch", *(["PyTorch compiled"] if compiled else []), "onnxruntime", "OpenVINO"]
-    head("forward, ms", *titles, "softmax vs the fastest peer", "relu/L vs softmax", "softmax's share of GEMM-1024")
+def compare_forward(results, program, names, batch, seconds, compiled):
     for name in names:
         images = torch.randn(batch, 3, 224, 224)
         peers = forward_peers(preset(name).eval(), images, compiled)
         with Sylvit(program, name, batch=batch) as softmax, Sylvit(program, name, "relu", batch=batch) as relu:
-            contestants = {"sylvit softmax": softmax, "sylvit relu/L": relu, **{peer: timed(run) for peer, run in peers.items()}}
+            contestants = {"softmax": softmax, "relu/L": relu, **{peer: timed(run) for peer, run in peers.items()}}
             with torch.inference_mode():
                 times = take_turns(contestants, seconds)
-        medians = {title: statistics.median(times[title]) for title in titles}
-        fastest = min(peers, key=medians.get)
+        fastest = min(peers, key=lambda peer: statistics.median(times[peer]))
         alone = softmax.report(seconds / 10)
-        row(name, *(f"{medians[title]:.0f}" for title in titles), ratio(times[fastest], times["sylvit softmax"]),
-            ratio(times["sylvit softmax"], times["sylvit relu/L"]), f"{alone['gflops'] / alone['ceiling_gflops']:.0%}")
+        results.add(row_name("forward", name, batch), times,
+                    {"softmax vs the fastest peer": ratio(times[fastest], times["softmax"]),
+                     "relu/L vs softmax": ratio(times["softmax"], times["relu/L"])},
+                    {"softmax, share of GEMM-1024": alone["gflops"] / alone["ceiling_gflops"]})
 
 
-def compare_training(program, name, batch, seconds):
-    head("train step, ms", "sylvit softmax", "sylvit relu/L", "PyTorch", "softmax vs PyTorch", "relu/L vs PyTorch")
+def compare_training(results, program, name, batch, seconds):
     step = training_step(preset(name), torch.randn(batch, 3, 224, 224))
     step()
     with Sylvit(program, name, passes="train", batch=batch) as softmax, \
             Sylvit(program, name, "relu", "train", batch) as relu:
-        times = take_turns({"softmax": softmax, "PyTorch": timed(step), "relu": relu}, seconds)
-    row(name, *(f"{statistics.median(times[title]):.0f}" for title in ("softmax", "relu", "PyTorch")),
-        ratio(times["PyTorch"], times["softmax"]), ratio(times["PyTorch"], times["relu"]))
+        times = take_turns({"softmax": softmax, "PyTorch": timed(step), "relu/L": relu}, seconds)
+    results.add(row_name("train", name, batch), times, {f"{ours} vs PyTorch": ratio(times["PyTorch"], times[ours])
+                                                        for ours in ("softmax", "relu/L")})
 
 
 def peak_memory(command):
-    """The largest resident size of a process, in MB, and what it prints. A small process starts it, because a process begins
-    with the peak of the one that started it."""
+    """The largest resident size of a process, in MB, and what it prints. A small process starts it, because a process
+    begins with the peak of the one that started it."""
     start = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=sys.stderr); " \
             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     done = subprocess.run([sys.executable, "-S", "-c", start, *command], check=True, capture_output=True, text=True)
@@ -171,7 +161,7 @@ def peak_memory(command):
 
 
 def torch_memory(name, batch):
-    """Run in a process of its own: the size before there is a model, and behind two steps the process ends."""
+    """Run in a process of its own: the size before there is a model, and after two steps the process ends."""
     functional.layer_norm(torch.randn(8, 8) @ torch.randn(8, 8), (8,))
     before = int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1024
     step = training_step(preset(name), torch.randn(batch, 3, 224, 224))
@@ -180,49 +170,50 @@ def torch_memory(name, batch):
     print(before)
 
 
-def compare_memory(program, name, batch):
-    head("train step, MB", "sylvit", "sylvit --recompute", "PyTorch", "sylvit / PyTorch", "with --recompute")
+def compare_memory(results, program, name, batch):
     measure_ours = [program, "bench", "vit", "--pass", "train", "--seconds", "0"]
-    small = ["--model", name, "--width", "64", "--heads", "1", "--mlp", "64", "--depth", "1", "--classes", "2", "--batch", "1"]
+    small = ["--model", name, *"--width 64 --heads 1 --mlp 64 --depth 1 --classes 2 --batch 1".split()]
 
     def peak(words):
         """The first time the process may hold the compiler, too."""
         return min(peak_memory(measure_ours + words)[0] for _ in range(2))
 
     idle = peak(small)
-    ours, recomputed = (peak(["--model", name, "--batch", str(batch), *words]) - idle for words in ([], ["--recompute"]))
+    ours, recomputed = (peak(["--model", name, "--batch", str(batch), *words]) - idle
+                        for words in ([], ["--recompute"]))
     total, before = peak_memory([sys.executable, __file__, "--torch-memory", name, "--batch", str(batch)])
     theirs = total - float(before.splitlines()[-1])
-    row(name, f"{ours:.0f}", f"{recomputed:.0f}", f"{theirs:.0f}", f"{ours / theirs:.2f}x", f"{recomputed / theirs:.2f}x")
+    shares = {"of PyTorch's": ours / theirs, "of PyTorch's, with --recompute": recomputed / theirs}
+    results.add(row_name("memory", name, batch),
+                ratios={name: {"value": share, "quartiles": None} for name, share in shares.items()},
+                values={"MB": ours, "MB with --recompute": recomputed, "PyTorch MB": theirs})
 
 
-def compare_gate(program, seconds):
-    head("S/8, relu/L, forward, batch 2", "without gate, ms", "with gate, ms", "gated / plain", "of its operations")
-    with Sylvit(program, "S/8", "relu", batch=2) as plain, Sylvit(program, "S/8", "relu", batch=2, words=["--gate"]) as gated:
+def compare_gate(results, program, seconds):
+    with Sylvit(program, "S/8", "relu", batch=2) as plain, \
+            Sylvit(program, "S/8", "relu", batch=2, words=["--gate"]) as gated:
         times = take_turns({"plain": plain, "gated": gated}, seconds)
     work = [result["gflops"] * result["ms_best"] for result in (plain.report(0), gated.report(0))]
-    row("", *(f"{statistics.median(times[name]):.0f}" for name in times), ratio(times["gated"], times["plain"]),
-        f"{work[1] / work[0]:.3f}x")
+    results.add("gate S/8, relu/L, forward, batch 2", times, {"gated of plain": ratio(times["gated"], times["plain"])},
+                {"operations, gated of plain": work[1] / work[0]})
 
 
-def start_time(program, name):
+def start_time(results, program, name):
     """All of `run vit` for one image with warm caches: start, weights from disk, one forward pass, the result."""
     with tempfile.TemporaryDirectory() as folder:
-        weights, images, out = (os.path.join(folder, file) for file in ("w.safetensors", "in.safetensors", "out.safetensors"))
+        weights, images, out = (os.path.join(folder, f + ".safetensors") for f in ("w", "in", "out"))
         save_file(preset(name).state_dict(), weights)
         save_file({"images": torch.randn(1, 3, 224, 224)}, images)
         command = [program, "run", "vit", "--model", name, "--weights", weights, "--input", images, "--output", out]
         start = timed(lambda: subprocess.run(command, check=True))
         times = [start() for _ in range(5)]
     with Sylvit(program, name, batch=1) as model:
-        forward = min(model() for _ in range(10))
-    head("`run vit`, one image, s", "all", "of which the pass itself")
-    row(name, f"{min(times) / 1e3:.2f}", f"{forward / 1e3:.2f}")
+        results.add(f"start {name}, one image", {"run vit": times, "the pass itself": [model() for _ in range(10)]})
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sylvit", default="build/sylvit")
+    results_file.add_options(parser)
     parser.add_argument("--models", default="S/32,S/16,B/16", help="for the forward pass")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=60, help="for each row")
@@ -230,24 +221,23 @@ def main():
     parser.add_argument("--compiled", action="store_true", help="torch.compile too (takes minutes to compile)")
     parser.add_argument("--torch-memory", metavar="MODEL", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(CORES)
     torch.manual_seed(1)
     if options.torch_memory:
         torch_memory(options.torch_memory, options.batch)
         return
-    if not os.access(options.sylvit, os.X_OK):
-        sys.exit(f"{options.sylvit} is not there: build it with ci/build, or name another with --sylvit")
+    results = results_file.Results("vit", options, ["torch", "timm", "onnxruntime", "openvino"])
     program, parts = options.sylvit, options.parts.split(",")
     if "forward" in parts:
-        compare_forward(program, options.models.split(","), options.batch, options.seconds, options.compiled)
+        compare_forward(results, program, options.models.split(","), options.batch, options.seconds, options.compiled)
     if "train" in parts:
-        compare_training(program, "S/16", options.batch, options.seconds)
+        compare_training(results, program, "S/16", options.batch, options.seconds)
     if "memory" in parts:
-        compare_memory(program, "S/16", options.batch)
+        compare_memory(results, program, "S/16", options.batch)
     if "gate" in parts:
-        compare_gate(program, options.seconds)
+        compare_gate(results, program, options.seconds)
     if "start" in parts:
-        start_time(program, "S/16")
+        start_time(results, program, "S/16")
 
 
 if __name__ == "__main__":

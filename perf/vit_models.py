@@ -1,10 +1,10 @@
-"""timm's Vision Transformers with the attention replaced where sylvit's options ask for it, and results of both compared.
+"""timm's Vision Transformers, with the attention replaced where sylvit's options ask for it, beside sylvit's results.
 
     python perf/vit_models.py [--sylvit build/sylvit] [--models S/32,S/16]    compare logits, loss and all gradients
     python perf/vit_models.py --golden tests/cli/vit_golden.safetensors       write the file that keeps the check in CI
 
-The weights travel both ways: sylvit's initial weights load into timm's model (every name, nothing missing, nothing left over),
-and timm's saved weights load into sylvit.
+The weights travel both ways: sylvit's initial weights load into timm's model (every name, nothing missing, nothing left
+over), and timm's saved weights load into sylvit.
 """
 
 import argparse
@@ -19,6 +19,8 @@ from safetensors.torch import load_file, save_file
 from timm.models.vision_transformer import VisionTransformer
 from torch import nn
 from torch.nn import functional
+
+import results_file
 
 SIZES = {"Ti": (192, 12, 3), "S": (384, 12, 6), "B": (768, 12, 12), "L": (1024, 24, 16)}
 SCORES = {"relu": torch.relu, "gelu": functional.gelu, "sigmoid": torch.sigmoid, "identity": lambda s: s,
@@ -113,12 +115,13 @@ def run(program, *words):
     subprocess.run([program, *words], check=True, stdout=subprocess.DEVNULL)
 
 
-def check(program, name, case, batch=2):
+def check(results, program, name, case, batch=2):
     words, options = CASES[case]
     peer = preset(name, **options)
     with tempfile.TemporaryDirectory() as folder:
         weights, source, result = (os.path.join(folder, f + ".safetensors") for f in ("w", "in", "out"))
-        # Pooling by average or MAP has no class token in sylvit's own models, and one in timm's by default: the file decides.
+        # Pooling by average or MAP has no class token in sylvit's own models, and one in timm's by default: the file
+        # decides.
         if "pool" not in options:
             run(program, "init", "--model", name, *shlex.split(words), "--seed", "1", "--output", weights)
             peer.load_state_dict(load_file(weights))
@@ -133,9 +136,10 @@ def check(program, name, case, batch=2):
         ours = load_file(result)
     score = options.get("score", "softmax")
 
-    def worst(results, expected):
+    def worst(got, expected):
         """The largest difference of a gradient relative to its largest value, and whose it is."""
-        errors = {p: difference(compared_part(p, results[p], score), compared_part(p, g, score)) for p, g in expected.items()}
+        errors = {p: difference(compared_part(p, got[p], score), compared_part(p, g, score))
+                  for p, g in expected.items()}
         name = max(errors, key=errors.get)
         return errors[name], name
 
@@ -148,13 +152,17 @@ def check(program, name, case, batch=2):
     peer.zero_grad()
     exact = loss_and_gradients(peer.double(), images.double(), labels)[2]
     our_error, their_error = worst(our_gradients, exact)[0], worst(gradients, exact)[0]
-    print(f"| {name} | {case} | {logits_error:.1e} | {loss_error:.1e} | {error:.1e} ({where}) | {our_error:.1e} | {their_error:.1e} |",
-          flush=True)
-    return max(logits_error, loss_error) < 1e-4 and (error < 1e-4 or our_error < max(1e-4, 2 * their_error))
+    passed = max(logits_error, loss_error) < 1e-4 and (error < 1e-4 or our_error < max(1e-4, 2 * their_error))
+    results.add(f"{name} {case}", values={"logits": logits_error, "loss": loss_error, "gradients": error,
+                                          "gradients, ours of fp64": our_error,
+                                          "gradients, PyTorch's of fp64": their_error, "agrees": passed})
+    if not passed:
+        print(f"The worst gradient is that of {where}.")
+    return passed
 
 
 def write_golden(path):
-    """A tiny model in fp64: weights and inputs once, and for each case logits, loss and every 7th value of each gradient."""
+    """A tiny model in fp64: weights and inputs once; for each case logits, loss and every 7th value of each gradient."""
     torch.manual_seed(5)
     batch, tensors, metadata = 2, {}, {}
     images, labels = torch.randn(batch, 3, 12, 12), torch.tensor([3, 0])
@@ -165,7 +173,8 @@ def write_golden(path):
             for name, parameter in model.named_parameters():
                 key = "weights." + name
                 if key not in tensors:
-                    middle = 1.0 if "norm" in name and name.endswith("weight") or "head_scale" in name or name.endswith("alpha") else 0.0
+                    norm = "norm" in name and name.endswith("weight")
+                    middle = 1.0 if norm or "head_scale" in name or name.endswith("alpha") else 0.0
                     tensors[key] = (middle + torch.randn_like(parameter) * 0.25).to(torch.float16)
                 parameter.copy_(tensors[key].double())
         logits, loss, gradients = loss_and_gradients(model, images.double(), labels)
@@ -180,7 +189,7 @@ def write_golden(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sylvit", default="build/sylvit")
+    results_file.add_options(parser)
     parser.add_argument("--models", default="S/32,S/16")
     parser.add_argument("--golden", metavar="FILE", help="write the golden file instead")
     options = parser.parse_args()
@@ -188,9 +197,8 @@ def main():
         write_golden(options.golden)
         return
     torch.manual_seed(2)
-    print("| model | case | logits | loss | gradients, the worst | ours against fp64 | PyTorch's against fp64 |\n"
-          "|---|---|---|---|---|---|---|")
-    good = [check(options.sylvit, name, case) for name in options.models.split(",") for case in CASES]
+    results = results_file.Results("vit-check", options, ["torch", "timm"], program="perf/vit --check")
+    good = [check(results, options.sylvit, name, case) for name in options.models.split(",") for case in CASES]
     sys.exit(0 if all(good) else "a difference is above 1e-4, and not PyTorch's own")
 
 

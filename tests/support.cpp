@@ -7,14 +7,15 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include "nn/basic.hpp"
+#include "tuning/variants.hpp"
 
 namespace sylvit::test {
 
 const Device& device() {
   static const Device opened = [] {
     const Device first = Device::open();
-    nn::prepare_basic(first);  // one batch instead of a build for each test
+    // One batch instead of a build for each test.
+    runtime::prepare(first, tuning::variants_of(tuning::table_for(first), "elementwise"));
     return first;
   }();
   return opened;
@@ -44,7 +45,7 @@ std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-std::filesystem::path image_directory() { return std::filesystem::path(SYLVIT_TEST_FOLDER) / "io" / "data"; }
+std::filesystem::path image_directory() { return std::filesystem::path(SYLVIT_TEST_FOLDER) / "images" / "data"; }
 
 CommandResult run_sylvit(const std::string& arguments, const std::string& environment) {
   const char* program = std::getenv("SYLVIT_PROGRAM");

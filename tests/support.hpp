@@ -4,6 +4,7 @@
 #include <sylvit/sylvit.hpp>
 
 #include <cstddef>
+#include <cstring>
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <span>
@@ -54,7 +55,7 @@ struct CommandResult {
   double seconds;
 };
 
-/// Runs the program (build/sylvit) with these words behind it, and "NAME=value" settings in front of it.
+/// Runs the program (build/sylvit) with these words after it, and "NAME=value" settings in front of it.
 CommandResult run_sylvit(const std::string& arguments, const std::string& environment = "");
 
 /// Device memory filled from, and read back to, the host.
@@ -91,6 +92,25 @@ std::vector<double> exact(const std::vector<T>& values) {
   std::vector<double> result;
   for (const T value : values) result.push_back(static_cast<double>(static_cast<float>(value)));
   return result;
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+/// Half a unit in the last place of a storage type, relative.
+template <class T>
+constexpr double half_unit = sizeof(T) == 4 ? 6e-8 : (dtype_of<T> == DType::bf16 ? 1.0 / 256 : 1.0 / 2048);
+
+/// Checks that a text of one line has all of these parts.
+inline void check_contains(const std::string& text, std::initializer_list<std::string> parts) {
+  CAPTURE(text);
+  for (const std::string& part : parts) {
+    CAPTURE(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+  CHECK(text.find('\n') == std::string::npos);
 }
 
 /// Checks that the call throws an Error whose sentence contains every one of these parts.

@@ -171,7 +171,7 @@ class Examination:
             if "error" in answers[name]:
                 for one in same:
                     for target in one.tables:
-                        refuse(one, target, "does not compile to SPIR-V: " + tools.essence(answers[name]["error"]))
+                        refuse(one, target, "does not compile to SPIR-V: " + tools.shortened(answers[name]["error"]))
                 continue
             modules = [compiling.Module(path, self.fingerprints) for path in answers[name]["files"]]
             work += [(modules, self.targets[target], same) for target in same[0].tables]
@@ -197,16 +197,16 @@ class Examination:
                     elif one.kernel["entry"] not in resources:
                         self.fail(one, target.name, "is missing from the compiled module")
                     else:
-                        self.judge(one, target, resources[one.kernel["entry"]], capabilities)
+                        self.check(one, target, resources[one.kernel["entry"]], capabilities)
         if apart:
             self.compile(list(apart.values()), 1)
 
-    def judge_acpp(self, one, target, found):
+    def check_acpp(self, one, target, found):
         """AdaptiveCpp's kernel asks for no sub-group size; its row does not replace the other's."""
         for reason in check.after_compiling({**one.kernel, "sub_group_size": 0}, target, found):
             self.fail(one, target.name, "AdaptiveCpp: " + reason)
 
-    def judge(self, one, target, found, capabilities):
+    def check(self, one, target, found, capabilities):
         kernel = one.kernel
         for reason in [*check.missing_instructions(capabilities, target), *check.after_compiling(kernel, target, found)]:
             self.fail(one, target.name, reason)
@@ -245,7 +245,7 @@ def main():
     examination = Examination(program, chosen, options.jobs)
     rows, failures = examination.examine(wanted)
     print("  " + acpp.facts()[0], flush=True)
-    acpp.examine(wanted, chosen, examination.judge_acpp, examination.fail)
+    acpp.examine(wanted, chosen, examination.check_acpp, examination.fail)
     seconds = time.monotonic() - start
     vendors = sorted({target.vendor for target in chosen})
     facts = [f"{datetime.date.today()}; " + "; ".join(dict.fromkeys(

@@ -119,8 +119,8 @@ def normal(text):
     return re.sub(r"(?:(?<=\{)0|,0)(?:,0)*\}", "}", text)
 
 
-def examine(wanted, chosen, judge, refuse):
-    """judge(one, target, resources) and refuse(one, target, reason), for what AdaptiveCpp's tables name."""
+def examine(wanted, chosen, check, refuse):
+    """check(one, target, resources) and refuse(one, target, reason), for what AdaptiveCpp's tables name."""
     for target in chosen:
         if not tool(target.vendor):
             continue
@@ -136,6 +136,6 @@ def examine(wanted, chosen, judge, refuse):
                     continue
             for one in batch:
                 if one.kernel["type"] in found:
-                    judge(one, target, found[one.kernel["type"]])
+                    check(one, target, found[one.kernel["type"]])
                 else:
                     refuse(one, target.name, "AdaptiveCpp: is missing from the compiled module")

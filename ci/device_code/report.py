@@ -1,5 +1,6 @@
 """The report: Markdown, a table of kernels for each target, and what fails."""
 
+import textwrap
 from collections import defaultdict
 
 
@@ -33,13 +34,20 @@ def by(rows, *keys):
     return groups
 
 
+def wrapped(text):
+    """As ci/prose wants it; a list item goes on behind its mark."""
+    return textwrap.wrap(text, 120, subsequent_indent="  " if text.startswith("- ") else "", break_long_words=False,
+                         break_on_hyphens=False)
+
+
 def markdown(rows, failures, targets, facts, command):
     lines = ["# Device code of every kernel, without the hardware", "",
              f"Written by `{command}`; do not edit. Every kernel at every record of the GPU tables was compiled to",
              "machine code by ocloc (Intel), LLVM and ptxas (NVIDIA) or LLVM (AMD), from the SPIR-V that the library",
              "hands to a driver. Nothing here was run or measured. DPC++ and AdaptiveCpp bring their own LLVM, so their",
              "register counts differ a little.", ""]
-    lines += [f"- {fact}" for fact in facts]
+    for fact in facts:
+        lines += wrapped(f"- {fact}")
     lines += ["", "**It fails** on a spill or a private array in memory, an undefined symbol, SPIR-V that is not valid,",
               "an instruction or sub-group size that the device lacks, a work-group or local memory beyond its limits.",
               f"Here: **{len(failures) or 'no'} failure{'' if len(failures) == 1 else 's'}** in {len(rows)} kernels.", ""]
@@ -63,12 +71,12 @@ def markdown(rows, failures, targets, facts, command):
                          f"{target.max_work_group} | {target.local_bytes // 1024} / {target.core_local_bytes // 1024} KB"
                          f" | {target.core_threads} | {len(own)} | {100 * mean:.0f} % | "
                          f"{max(row['registers'] for row in own)} |")
-    lines += ["", "Occupancy is the part of a core's threads (warps, waves, EU threads) that fit at once, given registers, "
-              "local memory", "and the size of the work-groups: `ci/device_code/targets.py` has the arithmetic. Intel's "
-              "compiler gives each thread 128 registers", "whatever it uses, so only spills tell there. Ranges go over "
-              "element types, scores and head sizes; `limit` is what limits", "the kernel with the lowest occupancy, "
-              "which is named. A scalar spill (AMD) goes to lanes of a vector "
-              "register, not to memory.", ""]
+    lines += ["", *wrapped(
+        "Occupancy is the part of a core's threads (warps, waves, EU threads) that fit at once, given registers, local "
+        "memory and the size of the work-groups: `ci/device_code/targets.py` has the arithmetic. Intel's compiler gives "
+        "each thread 128 registers whatever it uses, so only spills tell there. Ranges go over element types, scores and "
+        "head sizes; `limit` is what limits the kernel with the lowest occupancy, which is named. A scalar spill (AMD) "
+        "goes to lanes of a vector register, not to memory."), ""]
     for target in targets:
         own = [row for row in rows if row["target"] == target.name]
         if not own:

@@ -31,11 +31,11 @@ def run(command, stdin=None, environment=None):
     if done.returncode != 0:
         name = pathlib.Path(str(command[0])).name
         how = f"ends with {done.returncode}" if done.returncode > 0 else f"is ended by signal {-done.returncode}"
-        raise ToolError(f"{name} {how}: {essence(done.stdout)}", by_signal=done.returncode < 0)
+        raise ToolError(f"{name} {how}: {shortened(done.stdout)}", by_signal=done.returncode < 0)
     return done.stdout
 
 
-def essence(log):
+def shortened(log):
     """The lines of a log that say what is wrong, on one line."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     telling = [line for line in lines if "error" in line.lower() or "cannot" in line.lower()]

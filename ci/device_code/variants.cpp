@@ -2,33 +2,29 @@
 // SPIR-V. All speak JSON.
 //
 //     sylvit_device_variants list <name of the table> <file>…     records of the first file before those of the next
-//     sylvit_device_variants describe                             kernels by name on standard input
+//     sylvit_device_variants describe                             kernels by their parts on standard input
 //     sylvit_device_variants spirv <directory>                    batches of kernels on standard input
 //
 // The SPIR-V is what the run-time compiler hands to a driver. It needs a device to build for, and the CPU device does:
 // the modules do not depend on it.
-#include "nn/variants.hpp"
+#include "tuning/variants.hpp"
 
 #include <sylvit/device.hpp>
 #include <sylvit/error.hpp>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstring>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 
-#include "blas/builtin.hpp"
-#include "nn/attention_kernels.hpp"
-#include "nn/row_kernels.hpp"
-#include "nn/training_kernels.hpp"
+#include "catalogue/catalogue.hpp"
+#include "catalogue/kernel.hpp"
 #include "runtime/kernel_cache.hpp"
 #include "runtime/kernel_source.hpp"
 
@@ -45,112 +41,36 @@ std::string content_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// What a launch of a kernel asks of a device.
-struct Demand {
-  int work_items;
-  int local_floats;
-};
-
-/// Configurations are rows of ints that name their work-items and their local memory in the same few ways.
-template <class Config>
-Demand demand_of(const Config& config) {
-  Demand demand{1, 0};
-  if constexpr (requires { config.work_items(); })
-    demand.work_items = config.work_items();
-  else if constexpr (requires { config.work_items + 0; })
-    demand.work_items = config.work_items;
-  else
-    demand.work_items = config.lanes;
-  if constexpr (requires { config.local_floats(); }) demand.local_floats = config.local_floats();
-  return demand;
-}
-
-struct ConfigKind {
-  std::string record_kernel;  ///< what tuning records call the kernels that have it
-  std::function<Demand(std::string_view functor, const std::vector<int>& numbers)> demand;
-};
-
-template <class Config>
-ConfigKind kind(std::string record_kernel) {
-  return {std::move(record_kernel), [](std::string_view functor, const std::vector<int>& numbers) {
-            std::array<int, sizeof(Config) / sizeof(int)> members{};
-            if (numbers.size() != members.size()) throw std::runtime_error("a configuration has too few numbers");
-            std::ranges::copy(numbers, members.begin());
-            const Config config = std::bit_cast<Config>(members);
-            Demand demand = demand_of(config);
-            // Kernels that share a configuration with others and ask for less.
-            if constexpr (requires { config.local_floats_of_queries(); }) {
-              if (functor == "AttentionBackwardQueries") demand.local_floats = config.local_floats_of_queries();
-            }
-            if constexpr (requires { config.local_floats_of_sum(); }) {
-              demand.local_floats =
-                  functor == "AttentionLinearSum" ? config.local_floats_of_sum() : config.local_floats_of_product();
-            }
-            if constexpr (requires { config.lanes + 0; }) {
-              if (functor == "GemmPack") demand.work_items = config.lanes;
-            }
-            return demand;
-          }};
-}
-
-const std::map<std::string, ConfigKind, std::less<>>& config_kinds() {
-  static const std::map<std::string, ConfigKind, std::less<>> kinds{
-      {"ElementwiseConfig", kind<kernels::ElementwiseConfig>("elementwise")},
-      {"ReduceRowsConfig", kind<kernels::ReduceRowsConfig>("reduce_rows")},
-      {"TransposeConfig", kind<kernels::TransposeConfig>("transpose")},
-      {"PatchRowsConfig", kind<kernels::PatchRowsConfig>("patch_rows")},
-      {"TokensConfig", kind<kernels::TokensConfig>("tokens")},
-      {"LossConfig", kind<kernels::LossConfig>("loss")},
-      {"OptimizerConfig", kind<kernels::OptimizerConfig>("optimizer")},
-      {"LayerNormConfig", kind<kernels::LayerNormConfig>("layer_norm")},
-      {"ActivationConfig", kind<kernels::ActivationConfig>("activation")},
-      {"ColumnSumsConfig", kind<kernels::ColumnSumsConfig>("column_sums")},
-      {"GemmConfig", kind<kernels::GemmConfig>("gemm")},
-      {"GemmEpilogueConfig", kind<kernels::GemmEpilogueConfig>("gemm_epilogue")},
-      {"AttentionBackwardRowsConfig", kind<kernels::AttentionBackwardRowsConfig>("attention_backward_rows")},
-      {"AttentionBackwardHeadSumsConfig", kind<kernels::AttentionBackwardHeadSumsConfig>("head_sums")},
-      {"AttentionLinearConfig", kind<kernels::AttentionLinearConfig>("attention_linear")},
-      {"AttentionForwardConfig", kind<kernels::AttentionForwardConfig>("attention_forward")},
-      {"AttentionBackwardConfig", kind<kernels::AttentionBackwardConfig>("attention_backward")}};
-  return kinds;
-}
-
-/// "Functor<types, Config{1, 2}>" taken apart.
-struct TypeText {
-  std::string functor;
-  std::string config;
-  std::vector<int> numbers;
-
-  explicit TypeText(const std::string& type) {
-    const std::size_t open = type.rfind('{');  // the configuration stands last
-    const std::size_t close = type.rfind('}');
-    if (open == std::string::npos || close == std::string::npos)
-      throw std::runtime_error("the kernel " + type + " has no configuration");
-    functor = type.substr(0, type.find('<'));
-    const std::size_t start = type.find_last_of(" <", open) + 1;
-    config = type.substr(start, open - start);
-    std::istringstream list(type.substr(open + 1, close - open - 1));
-    for (std::string number; std::getline(list, number, ',');) numbers.push_back(std::stoi(number));
-  }
-};
-
 /// The kernel with what its launch asks for.
 Json described(const KernelName& kernel) {
-  const TypeText text(kernel.type);
-  const auto kind = config_kinds().find(text.config);
-  if (kind == config_kinds().end())
-    throw std::runtime_error("ci/device_code/variants.cpp does not know " + text.config + " of " + kernel.type);
-  const Demand demand = kind->second.demand(text.functor, text.numbers);
   return {{"header", kernel.header},
           {"arguments", kernel.arguments},
           {"type", kernel.type},
           {"sub_group_size", kernel.sub_group_size},
           {"local_memory", kernel.local_memory},
           {"entry", sylvit::runtime::entry_name(kernel)},
-          {"functor", text.functor},
-          {"record_kernel", kind->second.record_kernel},
-          {"work_items", demand.work_items},
-          {"local_bytes", kernel.local_memory ? demand.local_floats * static_cast<int>(sizeof(float)) : 0}};
+          {"functor", kernel.functor},
+          {"record_kernel", kernel.record},
+          {"work_items", kernel.work_items},
+          {"local_bytes", kernel.local_floats * static_cast<int>(sizeof(float))}};
+}
+
+/// A kernel with a score by its parts: functor, score, dtype, head_size and numbers by name.
+KernelName composed(const Json& parts) {
+  std::optional<KernelName> found;
+  sylvit::catalogue::for_each_kernel([&]<class Described>() {
+    if constexpr (Described::parameters == kernels::Parameters::score_type) {
+      if (parts.at("functor").get<std::string>() != Described::functor) return;
+      const auto config = sylvit::catalogue::config_of<typename Described::Config>(
+          [&](std::string_view name) { return parts.at("numbers").at(std::string(name)).template get<int>(); },
+          parts.at("head_size").get<int>());
+      const sylvit::catalogue::ScoreFunctor score(sylvit::parse_score(parts.at("score").get<std::string>()));
+      found = sylvit::catalogue::kernel<Described>(config, score,
+                                                   sylvit::parse_dtype(parts.at("dtype").get<std::string>()));
+    }
+  });
+  if (!found) throw std::runtime_error("there is no kernel with a score called " + parts.at("functor").dump());
+  return *found;
 }
 
 KernelName kernel_of(const Json& json) {
@@ -169,7 +89,7 @@ Json list(const std::string& name, std::span<const std::string> files) {
     for (const Json& record : table.at("records")) merged["records"].push_back(record);
   }
   Json result = Json::array();
-  for (const KernelName& kernel : sylvit::nn::variants_of(sylvit::tuning::Table::parse(name, merged.dump())))
+  for (const KernelName& kernel : sylvit::tuning::variants_of(sylvit::tuning::Table::parse(name, merged.dump())))
     result.push_back(described(kernel));
   return result;
 }
@@ -269,7 +189,7 @@ int main(int count, char** words) try {
     std::cout << list(arguments[1], std::span(arguments).subspan(2)).dump() << '\n';
   } else if (arguments.size() == 1 && arguments[0] == "describe") {
     Json result = Json::array();
-    for (const Json& kernel : Json::parse(std::cin)) result.push_back(described(kernel_of(kernel)));
+    for (const Json& kernel : Json::parse(std::cin)) result.push_back(described(composed(kernel)));
     std::cout << result.dump() << '\n';
   } else if (arguments.size() == 2 && arguments[0] == "spirv") {
     write_all(arguments[1], Json::parse(std::cin));

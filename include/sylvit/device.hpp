@@ -4,6 +4,7 @@
 #include <sylvit/export.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -24,27 +25,47 @@ namespace tuning {
 class Table;
 }
 
+/// How this library's kernels are compiled.
+enum class Toolchain : std::uint8_t {
+  rtc,    ///< when they are first wanted, by the SYCL runtime's own compiler
+  dpcpp,  ///< with the library, by DPC++
+  acpp    ///< with the library, by AdaptiveCpp
+};
+
+/// What the SYCL runtime reaches a device through.
+enum class Backend : std::uint8_t { unknown, opencl, level_zero, cuda, hip, omp };
+
+/// What kind of device it is.
+enum class DeviceType : std::uint8_t { cpu, gpu, accelerator };
+
+/// "rtc": the name of the enumerator.
+SYLVIT_API std::string_view name_of(Toolchain toolchain) noexcept;
+/// "opencl": the name of the enumerator.
+SYLVIT_API std::string_view name_of(Backend backend) noexcept;
+/// "cpu": the name of the enumerator.
+SYLVIT_API std::string_view name_of(DeviceType type) noexcept;
+
 /// What `sylvit devices` shows of a device.
 struct DeviceInfo {
-  int index = -1;                        ///< Position in list_devices(); -1 for a queue that the caller brought.
-  std::string name;                      ///< as its driver calls it
-  std::string vendor;                    ///< as its driver calls it
-  std::string backend;                   ///< "opencl", "level_zero", "cuda", "hip", "omp"
-  std::string toolchain;                 ///< "rtc", "dpcpp", "acpp": how this library was built
-  std::string type;                      ///< "cpu", "gpu", "accelerator"
-  std::string driver;                    ///< driver version
-  std::string architecture;              ///< "sm_80", "gfx90a", "xe-hpg", "avx2", …; empty where it is not known
-  bool usable = false;                   ///< A kernel was built, run, and gave the right numbers.
-  std::string why;                       ///< Why it is not usable; empty when it is.
-  std::size_t memory_bytes = 0;          ///< all of its memory
-  std::size_t max_allocation_bytes = 0;  ///< the most that one allocation may have
-  int compute_units = 0;                 ///< cores of a CPU, multiprocessors or compute units of a GPU
-  std::size_t local_memory_bytes = 0;    ///< of a work-group
-  std::size_t max_work_group = 0;        ///< work-items
-  std::vector<int> sub_group_sizes;      ///< those that it has
-  bool fp16 = false;                     ///< The f16 storage type works (arithmetic is f32 everywhere).
-  bool bf16 = false;                     ///< The bf16 storage type works.
-  bool fp64 = false;                     ///< The device computes in f64.
+  int index = -1;                             ///< Position in list_devices(); -1 for a queue that the caller brought.
+  std::string name;                           ///< as its driver calls it
+  std::string vendor;                         ///< as its driver calls it
+  Backend backend = Backend::unknown;         ///< what the SYCL runtime reaches it through
+  Toolchain toolchain = Toolchain::rtc;       ///< how this library was built
+  DeviceType type = DeviceType::accelerator;  ///< a CPU, a GPU or neither
+  std::string driver;                         ///< driver version
+  std::string architecture;                   ///< "sm_80", "gfx90a", "xe-hpg", "avx2", …; empty where it is not known
+  bool usable = false;                        ///< A kernel was built, run, and gave the right numbers.
+  std::string why;                            ///< Why it is not usable; empty when it is.
+  std::size_t memory_bytes = 0;               ///< all of its memory
+  std::size_t max_allocation_bytes = 0;       ///< the most that one allocation may have
+  int compute_units = 0;                      ///< cores of a CPU, multiprocessors or compute units of a GPU
+  std::size_t local_memory_bytes = 0;         ///< of a work-group
+  std::size_t max_work_group = 0;             ///< work-items
+  std::vector<int> sub_group_sizes;           ///< those that it has
+  bool fp16 = false;                          ///< The f16 storage type works (arithmetic is f32 everywhere).
+  bool bf16 = false;                          ///< The bf16 storage type works.
+  bool fp64 = false;                          ///< The device computes in f64.
   std::shared_ptr<const tuning::Table> tuning = {};  ///< Tile numbers to use instead of those that are for the device.
 };
 
@@ -105,7 +126,7 @@ class SYLVIT_API Device {
   explicit Device(std::shared_ptr<State> state) : state_(std::move(state)) {}
   /// Runs the probe and notes in info() whether the device is usable.
   void probe();
-  /// An in-order queue of our own on a device, probed but not judged.
+  /// An in-order queue of our own on a device, probed, whatever came of it.
   static Device start(const sycl::device& device, DeviceInfo info, DeviceOptions options);
   friend std::vector<DeviceInfo> list_devices();
   friend class runtime::Rehearsal;

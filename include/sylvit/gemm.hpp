@@ -4,7 +4,7 @@
 //
 // Operands are views [m, k] · [k, n] → [m, n], or with a batch axis in front. Transposed operands are permuted views:
 // one of the last two axes of A and of B is contiguous, and so are the rows of C. Sums are f32 whatever the storage
-// type. All functions return at once, after adding work to the device's queue behind the given events; nothing is
+// type. All functions return at once, after adding work to the device's queue after the given events; nothing is
 // allocated. Results are bitwise repeatable.
 //
 // Threads: any number may call these functions at once, also for one Device and shared operands, as long as outputs and
@@ -15,10 +15,11 @@
 #include <sylvit/export.hpp>
 #include <sylvit/tensor.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,10 +29,27 @@ namespace sylvit {
 enum class Epilogue : std::uint8_t {
   none,            ///< nothing
   bias,            ///< + bias
-  bias_gelu,       ///< u = product + bias, stored in `kept` if given; C = gelu(u)
+  bias_gelu,       ///< u = product + bias, stored in `pre_activation` if given; C = gelu(u)
   bias_gelu_tanh,  ///< the same with GELU's usual approximation
   bias_residual    ///< + bias + residual
 };
+
+/// Who computes products.
+enum class GemmProvider : std::uint8_t {
+  builtin,  ///< this library's own kernels: everywhere, with the epilogues fused
+  onemkl,   ///< oneMKL's SYCL interface
+  onemath,  ///< oneMath
+  blas      ///< the host's BLAS, for AdaptiveCpp's CPU device
+};
+
+/// All of them.
+inline constexpr std::array all_gemm_providers{GemmProvider::builtin, GemmProvider::onemkl, GemmProvider::onemath,
+                                               GemmProvider::blas};
+
+/// "builtin", "onemkl", …: the name of the enumerator.
+SYLVIT_API std::string_view name_of(GemmProvider provider) noexcept;
+/// The provider of that name; none if there is no such provider.
+SYLVIT_API std::optional<GemmProvider> find_gemm_provider(std::string_view name) noexcept;
 
 /// A matrix product.
 struct Gemm {
@@ -43,9 +61,9 @@ struct Gemm {
   Epilogue epilogue = Epilogue::none;  ///< what follows
   TensorView bias = {};                ///< [n], f32
   TensorView residual = {};            ///< C's shape and type; may be C itself
-  TensorView kept = {};                ///< C's shape and type
+  TensorView pre_activation = {};      ///< C's shape and type
   const void* packed_b = nullptr;      ///< what gemm_pack() made of B; then B is not read where the provider can use it
-  std::string_view provider = {};      ///< one of gemm_providers(); empty: the first of them
+  std::optional<GemmProvider> provider = {};  ///< one of gemm_providers(); none: the first of them
 };
 
 /// Bytes of scratch memory on the device that gemm() needs for these operands; may be 0.
@@ -66,8 +84,8 @@ SYLVIT_API sycl::event gemm_pack(const Device& device, const Gemm& gemm, void* p
 /// Builds the kernels that this product needs; without it they are built at its first use.
 SYLVIT_API void gemm_prepare(const Device& device, const Gemm& gemm);
 
-/// The providers that can serve this product: "onemkl", "onemath", "blas", "builtin". gemm() uses the first: the one
-/// that the variable SYLVIT_GEMM names, if it is set, else the one that the device's tuning table prefers.
-SYLVIT_API std::vector<std::string> gemm_providers(const Device& device, const Gemm& gemm);
+/// The providers that can serve this product. gemm() uses the first: the one that the variable SYLVIT_GEMM names, if it
+/// is set, else the one that the device's tuning table prefers.
+SYLVIT_API std::vector<GemmProvider> gemm_providers(const Device& device, const Gemm& gemm);
 
 }  // namespace sylvit

@@ -1,5 +1,4 @@
-// Device memory: owned allocations, and an arena that hands out parts of one allocation so that a model step allocates
-// nothing.
+// Device memory: owned allocations.
 #pragma once
 
 #include <sylvit/device.hpp>
@@ -55,45 +54,6 @@ class SYLVIT_API Memory {
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
   std::optional<sycl::context> context_;  // a default context would start a device
-};
-
-/// Hands out aligned parts of one allocation, last in first out. `take` never allocates; asking for more than is left
-/// is an Error.
-///
-/// Threads: an arena belongs to one thread at a time.
-class SYLVIT_API Arena {
- public:
-  /// What every part starts at a multiple of, in bytes.
-  static constexpr std::size_t alignment = 256;
-
-  /// Allocates; `purpose` completes "cannot allocate N bytes for …".
-  Arena(const Device& device, std::size_t bytes, std::string_view purpose);
-
-  /// The bytes that `take` uses up for a request, for planning.
-  static constexpr std::size_t padded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
-  /// The next part.
-  void* take(std::size_t bytes);
-  /// The next part as a dense tensor.
-  TensorView take(DType dtype, const Shape& shape);
-
-  /// Where the next part begins, for release().
-  std::size_t mark() const noexcept { return used_; }
-  /// Gives back everything taken since mark() gave this number.
-  void release(std::size_t mark);
-
-  /// All bytes.
-  std::size_t capacity() const noexcept { return memory_.bytes(); }
-  /// Bytes that are given out.
-  std::size_t used() const noexcept { return used_; }
-  /// The most bytes that were ever given out.
-  std::size_t peak() const noexcept { return peak_; }
-
- private:
-  Memory memory_;
-  std::string purpose_;
-  std::size_t used_ = 0;
-  std::size_t peak_ = 0;
 };
 
 }  // namespace sylvit

@@ -30,6 +30,15 @@ enum class Score : std::uint8_t {
 inline constexpr std::array all_scores{Score::softmax,  Score::relu,     Score::relu2, Score::gelu,    Score::gelu_tanh,
                                        Score::softplus, Score::identity, Score::relu6, Score::sigmoid, Score::silu};
 
+/// What kernels make of scores: softmax looks at whole rows, the others at one score at a time.
+enum class ScoreClass : std::uint8_t { any, pointwise, softmax };
+/// The class of a score; an application's own is point-wise.
+constexpr ScoreClass class_of(Score score) noexcept {
+  return score == Score::softmax ? ScoreClass::softmax : ScoreClass::pointwise;
+}
+/// "any", "pointwise", "softmax".
+SYLVIT_API std::string_view name_of(ScoreClass score_class) noexcept;
+
 /// "softmax", "relu", …: the name of the enumerator.
 SYLVIT_API std::string_view name_of(Score score) noexcept;
 /// The score of that name; throws Error that lists the known names and suggests the nearest one.

@@ -12,8 +12,10 @@ namespace sylvit {}
 #include <sylvit/float16.hpp>
 #include <sylvit/gemm.hpp>
 #include <sylvit/memory.hpp>
+#include <sylvit/pass.hpp>
 #include <sylvit/score.hpp>
 #include <sylvit/tensor.hpp>
+#include <sylvit/training.hpp>
 #include <sylvit/tuning.hpp>
 #include <sylvit/version.hpp>
 #include <sylvit/vit.hpp>

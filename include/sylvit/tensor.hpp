@@ -104,7 +104,7 @@ class SYLVIT_API TensorView {
 
   /// Bytes from the first element to the end of the last one.
   std::size_t span_bytes() const noexcept;
-  /// Do the elements lie one behind the other, row by row?
+  /// Do the elements lie one after the other, row by row?
   bool is_dense() const noexcept;
   /// Do two different index tuples of this view name the same element? (A sufficient check: true when it cannot rule
   /// that out by ordering the axes by stride.)

@@ -7,6 +7,7 @@
 
 #include <sylvit/device.hpp>
 #include <sylvit/export.hpp>
+#include <sylvit/score.hpp>
 #include <sylvit/tensor.hpp>
 
 #include <cstdint>
@@ -20,14 +21,14 @@ namespace sylvit {
 
 /// What a kernel is wanted for. What a kernel's records do not ask about is left as it is.
 struct TuningCase {
-  std::string_view kernel;            ///< "attention_forward", "attention_backward", "gemm", "layer_norm", …
-  DType dtype = DType::f32;           ///< the storage type
-  std::string_view score_class = {};  ///< "pointwise" or "softmax", for attention
-  std::int64_t head_size = 0;         ///< for attention
-  std::int64_t length = 0;            ///< keys
-  std::int64_t m = 0;                 ///< rows of a matrix product
-  std::int64_t n = 0;                 ///< its columns
-  std::int64_t k = 0;                 ///< what it sums over
+  std::string_view kernel;                   ///< "attention_forward", "attention_backward", "gemm", "layer_norm", …
+  DType dtype = DType::f32;                  ///< the storage type
+  ScoreClass score_class = ScoreClass::any;  ///< for attention
+  std::int64_t head_size = 0;                ///< for attention
+  std::int64_t length = 0;                   ///< keys
+  std::int64_t m = 0;                        ///< rows of a matrix product
+  std::int64_t n = 0;                        ///< its columns
+  std::int64_t k = 0;                        ///< what it sums over
 };
 
 /// The record that serves a case.

@@ -1,13 +1,15 @@
 #include "blas/builtin.hpp"
 
-#include "runtime/counts.hpp"
+#include "base/counts.hpp"
+#include "catalogue/kernel.hpp"
+#include "tuning/choice.hpp"
 
 namespace sylvit::blas {
 
 namespace {
 
-using runtime::divided_up;
-using runtime::size;
+using base::divided_up;
+using base::size;
 
 std::int64_t panels_of(const Product& product, const kernels::GemmConfig& config) {
   return static_cast<std::int64_t>(divided_up(product.n, config.width()));
@@ -25,11 +27,10 @@ std::int64_t group_panels(const Device& device, const Product& product, const ke
   return panels;
 }
 
-/// Only the product itself depends on the epilogue.
-BuiltinKernels kernels_for(const Device& device, const Product& product,
-                           kernels::GemmEpilogueKind epilogue = kernels::GemmEpilogueKind::none) {
-  return builtin_kernels(tuning::table_for(device), product.type, product.c_type, {epilogue, product.a.transposed},
-                         product.n, product.k);
+/// The number of rows has no say: rows must not depend on it, nor may the form of packed weights.
+kernels::GemmConfig config_for(const Device& device, const Product& product) {
+  return tuning::config_of<kernels::GemmConfig>(tuning::table_for(device).find(
+      {.kernel = kernels::GemmConfig::record, .dtype = product.type, .n = product.n, .k = product.k}));
 }
 
 }  // namespace
@@ -41,32 +42,30 @@ kernels::GemmOutput output_of(const Gemm& gemm, const Product& product) {
   return {.c = product.c,
           .bias = gemm.bias.as<float>(),
           .residual = gemm.residual.data(),
-          .kept = gemm.kept.data(),
+          .pre_activation = gemm.pre_activation.data(),
           .c_stride = product.c_stride,
           .residual_stride = row_stride(gemm.residual),
-          .kept_stride = row_stride(gemm.kept),
+          .pre_activation_stride = row_stride(gemm.pre_activation),
           .c_batch = product.c_batch,
           .residual_batch = batch_stride(gemm.residual),
-          .kept_batch = batch_stride(gemm.kept),
+          .pre_activation_batch = batch_stride(gemm.pre_activation),
           .alpha = product.alpha,
           .beta = product.beta,
           .epilogue = static_cast<int>(gemm.epilogue)};
 }
 
 std::size_t builtin_packed_bytes(const Device& device, const Product& product) {
-  const kernels::GemmConfig config = kernels_for(device, product).config;
+  const kernels::GemmConfig config = config_for(device, product);
   return size(product.batch * panels_of(product, config) * config.width() * product.k) * sizeof(float);
 }
 
 sycl::event builtin_pack(const Device& device, const Product& product, void* packed, Events after) {
-  const BuiltinKernels kernels = kernels_for(device, product);
-  const kernels::GemmConfig& config = kernels.config;
+  const kernels::GemmConfig config = config_for(device, product);
   const std::int64_t panels = panels_of(product, config);
   const Factor& b = product.b;
   return runtime::launch(
-      device, kernels.pack,
-      {.groups = {size(product.batch), divided_up(panels, config.panels), divided_up(product.k, config.depth_block)},
-       .work_items = size(config.lanes)},
+      device, catalogue::kernel<kernels::GemmPackKernel>(config, product.type),
+      {size(product.batch), divided_up(panels, config.panels), divided_up(product.k, config.depth_block)},
       {.b = b.data,
        .packed = static_cast<float*>(packed),
        .row_stride = b.transposed ? 1 : b.stride,
@@ -80,39 +79,36 @@ sycl::event builtin_pack(const Device& device, const Product& product, void* pac
 
 sycl::event builtin_gemm(const Device& device, const Product& product, const kernels::GemmOutput& output,
                          const void* packed, Events after) {
-  const BuiltinKernels kernels = kernels_for(device, product, static_cast<kernels::GemmEpilogueKind>(output.epilogue));
-  const kernels::GemmConfig& config = kernels.config;
+  const kernels::GemmConfig config = config_for(device, product);
+  const kernels::GemmForm form{static_cast<kernels::GemmEpilogueKind>(output.epilogue), product.a.transposed};
   const std::int64_t panels = panels_of(product, config);
   const std::int64_t of_group = group_panels(device, product, config);
   const Factor& a = product.a;
-  return runtime::launch(
-      device, kernels.multiply,
-      {.groups = {size(product.batch), divided_up(panels, of_group), divided_up(product.m, config.row_block)},
-       .work_items = size(config.work_items()),
-       .local_floats = size(kernels.local_floats)},
-      {.a = a.data,
-       .packed = static_cast<const float*>(packed),
-       .a_stride = a.stride,
-       .a_batch = a.batch_stride,
-       .output = output,
-       .m = static_cast<int>(product.m),
-       .n = static_cast<int>(product.n),
-       .k = static_cast<int>(product.k),
-       .total_panels = static_cast<int>(panels),
-       .group_panels = static_cast<int>(of_group)},
-      after);
+  return runtime::launch(device, catalogue::kernel<kernels::GemmKernel>(config, product.type, product.c_type, form),
+                         {size(product.batch), divided_up(panels, of_group), divided_up(product.m, config.row_block)},
+                         {.a = a.data,
+                          .packed = static_cast<const float*>(packed),
+                          .a_stride = a.stride,
+                          .a_batch = a.batch_stride,
+                          .output = output,
+                          .m = static_cast<int>(product.m),
+                          .n = static_cast<int>(product.n),
+                          .k = static_cast<int>(product.k),
+                          .total_panels = static_cast<int>(panels),
+                          .group_panels = static_cast<int>(of_group)},
+                         after);
 }
 
 sycl::event run_epilogue(const Device& device, const Product& product, const kernels::GemmOutput& output,
                          Events after) {
-  const EpilogueKernel epilogue = epilogue_kernel(tuning::table_for(device), product.c_type);
-  kernels::GemmOutput behind = output;
-  behind.alpha = 1.0F;  // the other library has seen to them
-  behind.beta = 0.0F;
-  return runtime::launch(device, epilogue.kernel,
-                         {.groups = {size(product.batch), divided_up(product.m, epilogue.config.rows), 1},
-                          .work_items = size(epilogue.config.work_items)},
-                         {.output = behind, .m = static_cast<int>(product.m), .n = static_cast<int>(product.n)}, after);
+  const auto config = tuning::config_for<kernels::GemmEpilogueConfig>(tuning::table_for(device), product.c_type);
+  kernels::GemmOutput finished = output;
+  finished.alpha = 1.0F;  // the other library has seen to them
+  finished.beta = 0.0F;
+  return runtime::launch(device, catalogue::kernel<kernels::GemmEpilogueKernel>(config, product.c_type),
+                         {size(product.batch), divided_up(product.m, config.rows), 1},
+                         {.output = finished, .m = static_cast<int>(product.m), .n = static_cast<int>(product.n)},
+                         after);
 }
 
 }  // namespace sylvit::blas

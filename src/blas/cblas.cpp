@@ -14,7 +14,7 @@ bool serves(const Device& device, const Product& p) {
   constexpr std::int64_t most = std::numeric_limits<int>::max();
   const bool small =
       p.m <= most && p.n <= most && p.k <= most && p.a.stride <= most && p.b.stride <= most && p.c_stride <= most;
-  return device.info().type == "cpu" && p.type == DType::f32 && p.c_type == DType::f32 && small;
+  return device.info().type == DeviceType::cpu && p.type == DType::f32 && p.c_type == DType::f32 && small;
 }
 
 void multiply(const Product& p) {
@@ -34,7 +34,7 @@ sycl::event run(const Device& device, const Product& product, Events after) {
   });
 }
 
-constexpr std::array provider{Provider{"blas", serves, run}};
+constexpr std::array provider{Provider{GemmProvider::blas, serves, run}};
 
 }  // namespace
 

@@ -8,6 +8,8 @@
 #include <limits>
 #include <optional>
 
+#include "base/require.hpp"
+#include "base/storage_types.hpp"
 #include "blas/builtin.hpp"
 #include "blas/product.hpp"
 #include "runtime/rehearsal.hpp"
@@ -19,14 +21,12 @@ namespace blas {
 
 namespace {
 
-void require(bool good, const std::string& sentence) {
-  if (!good) throw Error("gemm: " + sentence);
-}
+void require_of_gemm(bool good, const std::string& sentence) { base::require(good, "gemm: " + sentence); }
 
 std::string shape_of(const TensorView& view) { return view.shape().text(); }
 
-/// How a factor lies; `rows` and `columns` are its last two axes.
-Factor factor_of(const TensorView& view, const char* name) {
+/// How a factor, or C, lies; `rows` and `columns` are its last two axes.
+Factor factor_of(const TensorView& view, const char* name, bool may_be_transposed = true) {
   const std::size_t rows = view.shape().rank() - 2;
   const bool batched = rows == 1;
   const std::int64_t row_stride = view.stride(rows);
@@ -34,39 +34,42 @@ Factor factor_of(const TensorView& view, const char* name) {
   const std::int64_t batch_stride = batched ? view.stride(0) : 0;
   const std::int64_t m = view.extent(rows);
   const std::int64_t n = view.extent(rows + 1);
-  // A single row or column has no stride of its own that counts.
-  if ((column_stride == 1 || n <= 1) && (row_stride >= n || m <= 1))
+  // A single row or column has no stride of its own that counts. Where either reading fits, the strides still tell
+  // which is meant, so that a batch of one image takes the kernel of larger batches.
+  const bool has_rows = (column_stride == 1 || n <= 1) && (row_stride >= n || m <= 1);
+  const bool meant_transposed = may_be_transposed && row_stride == 1 && column_stride != 1 && column_stride >= m;
+  if (has_rows && !meant_transposed)
     return {view.data(), false, std::max({row_stride, n, std::int64_t{1}}), batch_stride};
-  require((row_stride == 1 || m <= 1) && (column_stride >= m || n <= 1),
-          std::string(name) + " " + shape_of(view) + " has neither contiguous rows nor contiguous columns");
+  require_of_gemm((row_stride == 1 || m <= 1) && (column_stride >= m || n <= 1),
+                  std::string(name) + " " + shape_of(view) + " has neither contiguous rows nor contiguous columns");
   return {view.data(), true, std::max({column_stride, m, std::int64_t{1}}), batch_stride};
 }
 
 void check_same_as_c(const TensorView& view, const char* name, const Gemm& gemm) {
-  require(view.shape() == gemm.c.shape(),
-          std::string(name) + " is " + shape_of(view) + ", and must have C's shape " + shape_of(gemm.c));
-  require(view.dtype() == gemm.c.dtype(), std::string(name) + " must have C's type");
-  require(view.stride(view.shape().rank() - 1) == 1 || view.extent(view.shape().rank() - 1) <= 1,
-          std::string(name) + " must have contiguous rows");
+  require_of_gemm(view.shape() == gemm.c.shape(),
+                  std::string(name) + " is " + shape_of(view) + ", and must have C's shape " + shape_of(gemm.c));
+  require_of_gemm(view.dtype() == gemm.c.dtype(), std::string(name) + " must have C's type");
+  require_of_gemm(view.stride(view.shape().rank() - 1) == 1 || view.extent(view.shape().rank() - 1) <= 1,
+                  std::string(name) + " must have contiguous rows");
 }
 
 bool is_gelu(Epilogue epilogue) { return epilogue == Epilogue::bias_gelu || epilogue == Epilogue::bias_gelu_tanh; }
 
 void check_epilogue(const Gemm& gemm, std::int64_t n) {
   if (gemm.epilogue != Epilogue::none) {
-    require(static_cast<bool>(gemm.bias) || n == 0, "this epilogue needs a bias");
-    require(gemm.bias.shape() == Shape{n} && gemm.bias.dtype() == DType::f32 && gemm.bias.is_dense(),
-            "the bias is " + shape_of(gemm.bias) + " " + std::string(name_of(gemm.bias.dtype())) +
-                ", and must be dense f32 [" + std::to_string(n) + "]");
+    require_of_gemm(static_cast<bool>(gemm.bias) || n == 0, "this epilogue needs a bias");
+    require_of_gemm(gemm.bias.shape() == Shape{n} && gemm.bias.dtype() == DType::f32 && gemm.bias.is_dense(),
+                    "the bias is " + shape_of(gemm.bias) + " " + std::string(name_of(gemm.bias.dtype())) +
+                        ", and must be dense f32 [" + std::to_string(n) + "]");
   }
   if (gemm.epilogue == Epilogue::bias_residual) {
     check_same_as_c(gemm.residual, "the residual", gemm);
-    require(!gemm.residual.overlaps(gemm.c), "the residual overlaps C, but is not C itself");
+    require_of_gemm(!gemm.residual.overlaps(gemm.c), "the residual overlaps C, but is not C itself");
   }
-  if (gemm.kept) {
-    require(is_gelu(gemm.epilogue), "only gelu keeps what it was taken of");
-    check_same_as_c(gemm.kept, "kept", gemm);
-    require(!gemm.kept.overlaps(gemm.c), "kept overlaps C");
+  if (gemm.pre_activation) {
+    require_of_gemm(is_gelu(gemm.epilogue), "only gelu keeps what it was taken of");
+    check_same_as_c(gemm.pre_activation, "pre_activation", gemm);
+    require_of_gemm(!gemm.pre_activation.overlaps(gemm.c), "pre_activation overlaps C");
   }
 }
 
@@ -74,30 +77,29 @@ void check_epilogue(const Gemm& gemm, std::int64_t n) {
 
 Product product_of(const Gemm& gemm) {
   const std::size_t rank = gemm.c.shape().rank();
-  require(rank == 2 || rank == 3, "C is " + shape_of(gemm.c) + ", and must have 2 axes, or 3 with a batch");
-  require(gemm.a.shape().rank() == rank && gemm.b.shape().rank() == rank,
-          "A " + shape_of(gemm.a) + ", B " + shape_of(gemm.b) + " and C " + shape_of(gemm.c) +
-              " must have the same number of axes");
+  require_of_gemm(rank == 2 || rank == 3, "C is " + shape_of(gemm.c) + ", and must have 2 axes, or 3 with a batch");
+  require_of_gemm(gemm.a.shape().rank() == rank && gemm.b.shape().rank() == rank,
+                  "A " + shape_of(gemm.a) + ", B " + shape_of(gemm.b) + " and C " + shape_of(gemm.c) +
+                      " must have the same number of axes");
   const std::size_t rows = rank - 2;
   const std::int64_t batch = rank == 3 ? gemm.c.extent(0) : 1;
   const std::int64_t m = gemm.c.extent(rows);
   const std::int64_t n = gemm.c.extent(rows + 1);
   const std::int64_t k = gemm.a.extent(rows + 1);
   const bool batches_fit = rank == 2 || (gemm.a.extent(0) == batch && gemm.b.extent(0) == batch);
-  require(batches_fit && gemm.a.extent(rows) == m && gemm.b.extent(rows) == k && gemm.b.extent(rows + 1) == n,
-          "A " + shape_of(gemm.a) + " times B " + shape_of(gemm.b) + " does not give C " + shape_of(gemm.c));
+  require_of_gemm(batches_fit && gemm.a.extent(rows) == m && gemm.b.extent(rows) == k && gemm.b.extent(rows + 1) == n,
+                  "A " + shape_of(gemm.a) + " times B " + shape_of(gemm.b) + " does not give C " + shape_of(gemm.c));
   constexpr std::int64_t most = std::numeric_limits<int>::max();
-  require(m <= most && n <= most - 256 && k <= most, "an extent above 2^31 is not supported");
+  require_of_gemm(m <= most && n <= most - 256 && k <= most, "an extent above 2^31 is not supported");
   const DType type = gemm.a.dtype();
-  require(type == DType::f32 || type == DType::bf16 || type == DType::f16,
-          "A is " + std::string(name_of(type)) + ", and must be f32, bf16 or f16");
-  require(gemm.b.dtype() == type, "A is " + std::string(name_of(type)) + " and B " +
-                                      std::string(name_of(gemm.b.dtype())) + "; they must have one type");
-  require(gemm.c.dtype() == type || gemm.c.dtype() == DType::f32, "C must have the type of A and B, or f32");
-  require(std::isfinite(gemm.alpha) && std::isfinite(gemm.beta), "alpha and beta must be finite");
-  const Factor c = factor_of(gemm.c, "C");
-  require(!c.transposed, "C " + shape_of(gemm.c) + " must have contiguous rows");
-  require(!gemm.c.may_alias_itself(), "C's strides make elements share memory");
+  require_of_gemm(base::is_storage(type), "A is " + std::string(name_of(type)) + ", and must be f32, bf16 or f16");
+  require_of_gemm(gemm.b.dtype() == type, "A is " + std::string(name_of(type)) + " and B " +
+                                              std::string(name_of(gemm.b.dtype())) + "; they must have one type");
+  require_of_gemm(gemm.c.dtype() == type || gemm.c.dtype() == DType::f32, "C must have the type of A and B, or f32");
+  require_of_gemm(std::isfinite(gemm.alpha) && std::isfinite(gemm.beta), "alpha and beta must be finite");
+  const Factor c = factor_of(gemm.c, "C", false);
+  require_of_gemm(!c.transposed, "C " + shape_of(gemm.c) + " must have contiguous rows");
+  require_of_gemm(!gemm.c.may_alias_itself(), "C's strides make elements share memory");
   check_epilogue(gemm, n);
   const Product product{batch,
                         m,
@@ -112,7 +114,7 @@ Product product_of(const Gemm& gemm) {
                         c.batch_stride,
                         gemm.alpha,
                         gemm.beta};
-  require(product.trivial() || (!gemm.c.overlaps(gemm.a) && !gemm.c.overlaps(gemm.b)), "C overlaps a factor");
+  require_of_gemm(product.trivial() || (!gemm.c.overlaps(gemm.a) && !gemm.c.overlaps(gemm.b)), "C overlaps a factor");
   return product;
 }
 
@@ -139,28 +141,28 @@ std::vector<Provider> vendors_for(const Device& device, const Product& product) 
 }
 
 /// Empty: the builtin one.
-std::optional<Provider> choose(const Device& device, const Product& product, std::string_view asked) {
+std::optional<Provider> choose(const Device& device, const Product& product, std::optional<GemmProvider> asked) {
   if (product.trivial()) return {};
   const std::vector<Provider> vendors = vendors_for(device, product);
   const auto find = [&](std::string_view name) {
-    return std::ranges::find_if(vendors, [&](const Provider& provider) { return name == provider.name; });
+    return std::ranges::find(vendors, name, [](const Provider& provider) { return name_of(provider.name); });
   };
   const auto require_named = [&](std::string_view name, const std::string& who) -> std::optional<Provider> {
-    if (name == "builtin") return {};
+    if (name == name_of(GemmProvider::builtin)) return {};
     if (const auto provider = find(name); provider != vendors.end()) return *provider;
-    std::string there = "builtin";
-    for (const Provider& provider : vendors) there += std::string(", ") + provider.name;
+    std::string there(name_of(GemmProvider::builtin));
+    for (const Provider& provider : vendors) there.append(", ").append(name_of(provider.name));
     throw Error(who + " names \"" + std::string(name) + "\", which cannot serve this product", "here are: " + there,
                 device.name());
   };
-  if (!asked.empty()) return require_named(asked, "gemm: the provider");
+  if (asked) return require_named(name_of(*asked), "gemm: the provider");
   if (const char* forced = std::getenv("SYLVIT_GEMM"); forced != nullptr && *forced != '\0')
     return require_named(forced, "SYLVIT_GEMM");
   // What the table prefers, as far as it is there; then the first that can serve.
   const tuning::Case wanted{.kernel = "gemm_provider", .dtype = product.type, .n = product.n, .k = product.k};
   if (const tuning::Record* preferred = tuning::table_for(device).match(wanted))
     for (const std::string& name : preferred->providers) {
-      if (name == "builtin") return {};
+      if (name == name_of(GemmProvider::builtin)) return {};
       if (const auto provider = find(name); provider != vendors.end()) return *provider;
     }
   if (vendors.empty()) return {};
@@ -196,7 +198,8 @@ sycl::event gemm(const Device& device, const Gemm& asked, void* workspace, std::
     const sycl::event packed = blas::builtin_pack(device, product, workspace, after);
     return blas::builtin_gemm(device, product, output, workspace, {&packed, 1});
   }
-  const sycl::event done = runtime::is_rehearsal(device) ? sycl::event() : vendor->run(device, product, after);
+  const sycl::event done =
+      runtime::submit_other(device, [&](sycl::queue&) { return vendor->run(device, product, after); });
   if (gemm.epilogue == Epilogue::none) return done;
   return blas::run_epilogue(device, product, output, {&done, 1});
 }
@@ -207,15 +210,15 @@ void gemm_prepare(const Device& device, const Gemm& gemm) {
   runtime::prepare(device, rehearsal.kernels());
 }
 
-std::vector<std::string> gemm_providers(const Device& device, const Gemm& gemm) {
+std::vector<GemmProvider> gemm_providers(const Device& device, const Gemm& gemm) {
   const blas::Product product = blas::product_of(blas::without_residual_in_place(gemm));
-  std::vector<std::string> names;
-  for (const blas::Provider& provider : blas::vendors_for(device, product)) names.emplace_back(provider.name);
-  names.emplace_back("builtin");
+  std::vector<GemmProvider> providers;
+  for (const blas::Provider& provider : blas::vendors_for(device, product)) providers.push_back(provider.name);
+  providers.push_back(GemmProvider::builtin);
   const std::optional<blas::Provider> chosen = blas::choose(device, product, gemm.provider);
-  std::stable_partition(names.begin(), names.end(),
-                        [&](const std::string& name) { return name == (chosen ? chosen->name : "builtin"); });
-  return names;
+  std::ranges::stable_partition(
+      providers, [&](GemmProvider provider) { return provider == (chosen ? chosen->name : GemmProvider::builtin); });
+  return providers;
 }
 
 }  // namespace sylvit

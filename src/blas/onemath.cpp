@@ -31,7 +31,7 @@ bool serves(const Device& /*device*/, const Product& product) {
   return product.type == DType::f32 || (product.batch == 1 && product.c_type == DType::f32);
 }
 
-constexpr std::array provider{Provider{"onemath", serves, Vendor<OneMath>::run}};
+constexpr std::array provider{Provider{GemmProvider::onemath, serves, Vendor<OneMath>::run}};
 
 }  // namespace
 

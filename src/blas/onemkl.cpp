@@ -25,13 +25,13 @@ struct OneMkl {
   };
 };
 
-/// It runs on x86 CPUs and Intel GPUs. Its batches of 16-bit results overwrite what lies behind C's rows.
+/// It runs on x86 CPUs and Intel GPUs. Its batches of 16-bit results overwrite what lies after C's rows.
 bool serves(const Device& device, const Product& product) {
   const bool rows_stay_inside = product.c_type == DType::f32 || product.batch == 1 || product.c_stride == product.n;
-  return rows_stay_inside && (device.info().backend == "opencl" || device.info().backend == "level_zero");
+  return rows_stay_inside && (device.info().backend == Backend::opencl || device.info().backend == Backend::level_zero);
 }
 
-constexpr std::array provider{Provider{"onemkl", serves, Vendor<OneMkl>::run}};
+constexpr std::array provider{Provider{GemmProvider::onemkl, serves, Vendor<OneMkl>::run}};
 
 }  // namespace
 

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 
+#include "base/events.hpp"
+
 namespace sylvit::blas {
 
-using Events = std::span<const sycl::event>;
+using base::Events;
 
 /// A factor as it lies in memory: rows of `stride` elements; `transposed` where a row runs along the other axis.
 struct Factor {
@@ -37,7 +39,7 @@ Product product_of(const Gemm& gemm);
 
 /// One way to compute products.
 struct Provider {
-  const char* name;
+  GemmProvider name;
   bool (*serves)(const Device& device, const Product& product);
   sycl::event (*run)(const Device& device, const Product& product, Events after);
 };

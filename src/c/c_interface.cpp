@@ -52,7 +52,7 @@ sylvit_status guarded(const Call& call) noexcept {
   }
 }
 
-void require(const void* pointer, const char* name) {
+void require_pointer(const void* pointer, const char* name) {
   if (pointer == nullptr) throw InvalidArgument(std::string(name) + " is null");
 }
 
@@ -203,14 +203,14 @@ sylvit_model* make_model(const sylvit_device& on, const sylvit_model_options* gi
 }  // namespace sylvit::c
 
 using sylvit::c::guarded;
-using sylvit::c::require;
+using sylvit::c::require_pointer;
 
 const char* sylvit_version() { return sylvit::version; }
 const char* sylvit_last_error() { return sylvit::c::last_error().c_str(); }
 
 sylvit_status sylvit_device_open(const char* selector, sylvit_device** device) {
   return guarded([&] {
-    require(device, "device");
+    require_pointer(device, "device");
     *device = std::make_unique<sylvit_device>(sylvit_device{sylvit::Device::open(sylvit::c::text(selector))}).release();
   });
 }
@@ -224,9 +224,9 @@ void sylvit_device_close(sylvit_device* device) { const std::unique_ptr<sylvit_d
 sylvit_status sylvit_model_load(const sylvit_device* device, const char* path, const sylvit_model_options* options,
                                 sylvit_model** model) {
   return guarded([&] {
-    require(device, "device");
-    require(path, "path");
-    require(model, "model");
+    require_pointer(device, "device");
+    require_pointer(path, "path");
+    require_pointer(model, "model");
     *model = sylvit::c::make_model(*device, options, sylvit::VitWeights(path), 0);
   });
 }
@@ -234,16 +234,16 @@ sylvit_status sylvit_model_load(const sylvit_device* device, const char* path, c
 sylvit_status sylvit_model_random(const sylvit_device* device, uint64_t seed, const sylvit_model_options* options,
                                   sylvit_model** model) {
   return guarded([&] {
-    require(device, "device");
-    require(model, "model");
+    require_pointer(device, "device");
+    require_pointer(model, "model");
     *model = sylvit::c::make_model(*device, options, std::nullopt, seed);
   });
 }
 
 sylvit_status sylvit_model_get_info(const sylvit_model* model, sylvit_model_info* info) {
   return guarded([&] {
-    require(model, "model");
-    require(info, "info");
+    require_pointer(model, "model");
+    require_pointer(info, "info");
     if (info->struct_size < sizeof(size_t) || info->struct_size > 4096)
       throw sylvit::c::InvalidArgument("struct_size of the info is " + std::to_string(info->struct_size),
                                        "set it to sizeof(sylvit_model_info)");
@@ -256,8 +256,8 @@ sylvit_status sylvit_model_get_info(const sylvit_model* model, sylvit_model_info
 
 sylvit_status sylvit_model_run(sylvit_model* model, const float* images, size_t batch, float* logits, float* features) {
   return guarded([&] {
-    require(model, "model");
-    require(images, "images");
+    require_pointer(model, "model");
+    require_pointer(images, "images");
     if (batch < 1 || batch > static_cast<std::size_t>(model->options.batch))
       throw sylvit::c::InvalidArgument("a batch of " + std::to_string(batch) +
                                        " images was given to a model made for 1 to " +

@@ -7,11 +7,11 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/attention_options.hpp"
-#include "cli/ceiling.hpp"
+#include "bench/ceiling.hpp"
 #include "cli/commands.hpp"
-#include "cli/estimated.hpp"
-#include "cli/numbers.hpp"
+#include "options/attention_options.hpp"
+#include "options/numbers.hpp"
+#include "tuning/estimated.hpp"
 
 namespace sylvit::cli {
 
@@ -103,11 +103,12 @@ void print(const Device& device, const Options& options, const Result& result) {
                                       {"estimated", result.plan.estimated},
                                       {"extra_bytes", result.extra_bytes},
                                       {"device", device.name()},
-                                      {"toolchain", device.info().toolchain}};
+                                      {"toolchain", name_of(device.info().toolchain)}};
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }
-  fmt::print("{} {} on {} ({})\n", options.attention.score, options.pass, device.name(), device.info().toolchain);
+  fmt::print("{} {} on {} ({})\n", options.attention.score, options.pass, device.name(),
+             name_of(device.info().toolchain));
   fmt::print("  time      {:.3f} ms best, {:.3f} ms median of {}\n", result.times.best(), result.times.median(),
              result.times.count());
   fmt::print("  speed     {:.1f} GFLOP/s (at the best time)\n", gflops);
@@ -115,7 +116,7 @@ void print(const Device& device, const Options& options, const Result& result) {
              result.ceiling_provider, 100 * gflops / result.ceiling_gflops);
   fmt::print("  memory    {} beside inputs and outputs\n", readable_bytes(result.extra_bytes));
   fmt::print("  config    {}\n  from      {}\n", result.plan.config, result.plan.source);
-  if (result.plan.estimated) fmt::print("  {}\n", estimated_note);
+  if (result.plan.estimated) fmt::print("  {}\n", tuning::estimated_note);
 }
 
 }  // namespace

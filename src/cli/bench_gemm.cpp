@@ -1,4 +1,4 @@
-// sylvit bench gemm: a matrix product by every provider that can serve it, taking turns.
+// sylvit bench gemm: a matrix product by every provider that can serve it, interleaved.
 #include <sylvit/error.hpp>
 #include <sylvit/gemm.hpp>
 
@@ -7,11 +7,12 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/enum_names.hpp"
+#include "bench/device_tensors.hpp"
+#include "bench/timing.hpp"
 #include "cli/commands.hpp"
-#include "cli/device_tensors.hpp"
-#include "cli/estimated.hpp"
-#include "cli/numbers.hpp"
-#include "cli/timing.hpp"
+#include "options/numbers.hpp"
+#include "tuning/estimated.hpp"
 
 namespace sylvit::cli {
 
@@ -68,13 +69,14 @@ void bench(const Options& options) {
   if (product.epilogue == Epilogue::bias_residual) product.residual = tensors.random(result_type, {m, n});
 
   std::vector<Contestant> contestants;
-  std::vector<std::string> providers = gemm_providers(device, product);
-  if (!options.provider.empty()) providers = {options.provider};
-  for (const std::string& provider : providers) {
+  std::vector<GemmProvider> providers = gemm_providers(device, product);
+  if (!options.provider.empty())
+    providers = {base::value_named(options.provider, all_gemm_providers, "provider", "providers")};
+  for (const GemmProvider provider : providers) {
     Gemm by_provider = product;
     by_provider.provider = provider;
     const std::size_t bytes = gemm_workspace(device, by_provider);
-    contestants.push_back({provider, by_provider, tensors.scratch(bytes), bytes});
+    contestants.push_back({std::string(name_of(provider)), by_provider, tensors.scratch(bytes), bytes});
   }
   const auto run = [&](const Contestant& contestant) {
     gemm(device, contestant.product, contestant.workspace);
@@ -96,19 +98,19 @@ void bench(const Options& options) {
                       {"gflops", gflops(contestant)},
                       {"workspace_bytes", contestant.workspace_bytes},
                       {"device", device.name()},
-                      {"toolchain", device.info().toolchain}});
+                      {"toolchain", name_of(device.info().toolchain)}});
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }
-  fmt::print("{} x {} x {} {} on {} ({}), {} rounds\n", m, n, k, options.dtype, device.name(), device.info().toolchain,
-             contestants.front().times.count());
+  fmt::print("{} x {} x {} {} on {} ({}), {} rounds\n", m, n, k, options.dtype, device.name(),
+             name_of(device.info().toolchain), contestants.front().times.count());
   fmt::print("  {:<10} {:>10} {:>10} {:>10} {:>8}\n", "provider", "best ms", "median ms", "GFLOP/s", "of first");
   for (const Contestant& contestant : contestants)
     fmt::print("  {:<10} {:>10.3f} {:>10.3f} {:>10.1f} {:>7.0f}%\n", contestant.provider, contestant.times.best(),
                contestant.times.median(), gflops(contestant),
                100 * contestants.front().times.best() / contestant.times.best());
   if (tuning_choice(device.info(), {.kernel = "gemm", .dtype = dtype, .n = n, .k = k}).estimated)
-    fmt::print("  {}\n", estimated_note);
+    fmt::print("  {}\n", tuning::estimated_note);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // sylvit bench vit: the speed of a Vision Transformer's passes, beside the device's GEMM.
 #include <sylvit/error.hpp>
+#include <sylvit/training.hpp>
 #include <sylvit/vit.hpp>
 
 #include <algorithm>
@@ -9,14 +10,12 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "cli/ceiling.hpp"
+#include "bench/ceiling.hpp"
+#include "bench/profile.hpp"
 #include "cli/commands.hpp"
-#include "cli/estimated.hpp"
-#include "cli/numbers.hpp"
-#include "cli/vit_options.hpp"
-#include "cli/vit_profile.hpp"
-#include "nn/loss.hpp"
-#include "nn/optimizer.hpp"
+#include "options/numbers.hpp"
+#include "options/vit_options.hpp"
+#include "tuning/estimated.hpp"
 
 namespace sylvit::cli {
 
@@ -35,60 +34,59 @@ struct Options {
   bool json = false;
 };
 
-/// What a step of training needs beside the model: targets, loss, optimiser.
-class Training {
+/// The model for a pass, and how it is run.
+class Bench {
  public:
-  Training(const Device& device, const VitConfig& config, DType dtype, std::int64_t batch, DeviceTensors& tensors)
-      : device_(device),
-        gradients_(device, config, "the gradients"),
-        targets_(labels(batch, config.classes, tensors)),
-        losses_(tensors.empty(DType::f32, {batch})),
-        mean_(tensors.empty(DType::f32, {1})),
-        logits_gradient_(tensors.empty(dtype, {batch, config.classes})) {}
-
-  /// Allocated with the first optimiser step only.
-  void prepare_optimiser(const VitConfig& config) {
-    first_.emplace(device_, config, "the optimiser's moments");
-    second_.emplace(device_, config, "the optimiser's moments");
-    std::vector<nn::Segment> segments;
-    const std::span<const VitParameter> parameters = gradients_.parameters();
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const std::int64_t end =
-          i + 1 < parameters.size() ? gradients_.offset(parameters[i + 1].name) : gradients_.flat().shape().elements();
-      segments.push_back({end - gradients_.offset(parameters[i].name), parameters[i].shape.rank() > 1});
+  Bench(const Device& device, const VitConfig& config, DType dtype, const Options& options)
+      : pass_(parse_pass(options.pass)), parameters_(device, config, dtype), tensors_(device, "the benchmark") {
+    parameters_.initialise(1);
+    if (pass_ == Pass::forward) {
+      model_.emplace(device, config, VitOptions{.dtype = dtype, .batch = options.batch, .constant = true});
+    } else {
+      TrainingOptions training{.dtype = dtype, .batch = options.batch, .recompute = options.recompute};
+      if (pass_ == Pass::train) training.optimizer = AdamWOptions{.learning_rate = 1e-5F};
+      step_.emplace(device, config, training);
     }
-    segments_.emplace(device_, segments);
-    state_.emplace(device_, segments_->total());
+    images_ = tensors_.random(DType::f32, {options.batch, config.channels, config.image_height, config.image_width});
+    if (step_)
+      targets_ = labels(options.batch, config.classes);
+    else
+      logits_ = tensors_.empty(DType::f32, {options.batch, config.classes});
   }
 
-  void backward(Vit& model, const VitParameters& parameters, const TensorView& images, const TensorView& logits) {
-    const float scale = nn::loss_scale(parameters.dtype());
-    nn::cross_entropy(device_, logits, targets_, losses_, mean_, logits_gradient_, {.gradient_scale = scale});
-    model.backward(parameters, images, logits_gradient_, gradients_);
+  Pass pass() const { return pass_; }
+  Vit& model() { return step_ ? step_->model() : *model_; }
+  void run() {
+    switch (pass_) {
+      case Pass::forward:
+        model_->forward(parameters_, images_, logits_);
+        break;
+      case Pass::forward_backward:
+        step_->forward_backward(parameters_, images_, targets_);
+        break;
+      case Pass::train:
+        step_->train(parameters_, images_, targets_, {.max_norm = 1.0F});
+        break;
+    }
   }
-
-  void step(const VitParameters& parameters) {
-    const float scale = 1 / nn::loss_scale(parameters.dtype());
-    nn::write_step_control(device_, gradients_.flat(), *state_, {.gradient_scale = scale, .max_norm = 1.0F});
-    nn::adamw(device_, parameters.values().flat(), gradients_.flat(), first_->flat(), second_->flat(),
-              parameters.copy(), *segments_, *state_, {.learning_rate = 1e-5F});
+  std::size_t bytes() const {
+    return (step_ ? step_->bytes() : model_->bytes() + logits_.span_bytes()) +
+           parameters_.values().flat().span_bytes() + parameters_.copy().span_bytes() + images_.span_bytes();
   }
-
-  std::size_t bytes() const { return gradients_.flat().span_bytes() * (first_ ? 3 : 1); }
 
  private:
-  static TensorView labels(std::int64_t batch, std::int64_t classes, DeviceTensors& tensors) {
+  TensorView labels(std::int64_t batch, std::int64_t classes) {
     std::vector<std::int64_t> values;
     for (std::int64_t i = 0; i < batch; ++i) values.push_back(i * 7 % classes);
-    return tensors.upload(std::as_bytes(std::span(values)), DType::i64, {batch});
+    return tensors_.upload(std::as_bytes(std::span(values)), DType::i64, {batch});
   }
 
-  Device device_;
-  VitBuffer gradients_;
-  TensorView targets_, losses_, mean_, logits_gradient_;
-  std::optional<VitBuffer> first_, second_;
-  std::optional<nn::Segments> segments_;
-  std::optional<nn::StepState> state_;
+  Pass pass_;
+  VitParameters parameters_;
+  DeviceTensors tensors_;
+  std::optional<Vit> model_;
+  std::optional<TrainingStep> step_;
+  TensorView images_, logits_, targets_;
 };
 
 double total_ms(const std::vector<LayerTotals>& layers) {
@@ -128,29 +126,10 @@ void bench(const Options& options) {
   if (options.batch < 1) throw Error(fmt::format("--batch is {}, and must be positive", options.batch));
   const DType dtype = parse_dtype(options.dtype);
   const VitConfig config = options.model.config();
-  const bool backward = options.pass != "forward";
-  const bool train = options.pass == "train";
   const Device device = Device::open(options.device, {.warn = {}, .profiling = options.profile});
-  VitParameters parameters(device, config, dtype);
-  parameters.initialise(1);
-  Vit model(device, config,
-            {.dtype = dtype,
-             .batch = options.batch,
-             .use = backward ? VitUse::training : VitUse::inference,
-             .constant = true,
-             .recompute = options.recompute});
-  DeviceTensors tensors(device, "the benchmark");
-  const TensorView images =
-      tensors.random(DType::f32, {options.batch, config.channels, config.image_height, config.image_width});
-  const TensorView logits = tensors.empty(DType::f32, {options.batch, config.classes});
-  std::optional<Training> training;
-  if (backward) training.emplace(device, config, dtype, options.batch, tensors);
-  if (train) training->prepare_optimiser(config);
-  // "backward" times forward and backward, as a step without its optimiser.
+  Bench work(device, config, dtype, options);
   const auto run = [&] {
-    model.forward(parameters, images, logits);
-    if (backward) training->backward(model, parameters, images, logits);
-    if (train) training->step(parameters);
+    work.run();
     device.wait();
   };
   run();
@@ -169,36 +148,38 @@ void bench(const Options& options) {
     for (int i = 0; i < 3; ++i) ceiling.measure();
   }
 
-  const double flops = vit_computed_flops(config) * static_cast<double>(options.batch) * (backward ? 3 : 1);
+  const double flops = vit_computed_flops(config) * static_cast<double>(options.batch) * forward_passes_of(work.pass());
   const double gflops = flops / times.best() / 1e6;
   const double images_per_s = static_cast<double>(options.batch) / times.best() * 1000;
-  const std::size_t peak_bytes = model.bytes() + parameters.values().flat().span_bytes() +
-                                 parameters.copy().span_bytes() + images.span_bytes() + logits.span_bytes() +
-                                 (training ? training->bytes() : 0);
+  const std::size_t peak_bytes = work.bytes();
   std::vector<LayerTotals> layers;
   if (options.profile) {
     std::vector<VitStep> steps;
-    model.observe([&](const VitStep& step) { steps.push_back(step); });
+    work.model().observe([&](const VitStep& step) { steps.push_back(step); });
     run();
     layers = layer_totals(steps);
   }
   if (options.json) {
-    nlohmann::ordered_json json{
-        {"ms_best", times.best()}, {"ms_median", times.median()},         {"images_per_s", images_per_s},
-        {"gflops", gflops},        {"ceiling_gflops", ceiling.gflops()},  {"peak_bytes", peak_bytes},
-        {"device", device.name()}, {"toolchain", device.info().toolchain}};
+    nlohmann::ordered_json json{{"ms_best", times.best()},
+                                {"ms_median", times.median()},
+                                {"images_per_s", images_per_s},
+                                {"gflops", gflops},
+                                {"ceiling_gflops", ceiling.gflops()},
+                                {"peak_bytes", peak_bytes},
+                                {"device", device.name()},
+                                {"toolchain", name_of(device.info().toolchain)}};
     if (options.profile) json["layers"] = profile_json(layers, ceiling.gflops());
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }
-  fmt::print("{} {} {}, batch {}, {} on {} ({})\n", options.model.name(), options.model.score, options.pass,
-             options.batch, options.dtype, device.name(), device.info().toolchain);
+  fmt::print("{} {} {}, batch {}, {} on {} ({})\n", options.model.name(), options.model.score, name_of(work.pass()),
+             options.batch, options.dtype, device.name(), name_of(device.info().toolchain));
   fmt::print("  time      {:.1f} ms best, {:.1f} ms median of {}\n", times.best(), times.median(), times.count());
   fmt::print("  speed     {:.1f} images/s, {:.1f} GFLOP/s (at the best time)\n", images_per_s, gflops);
   fmt::print("  ceiling   {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", ceiling.gflops(), Ceiling::size,
              ceiling.provider(), 100 * gflops / ceiling.gflops());
   fmt::print("  memory    {} in all\n", readable_bytes(peak_bytes));
-  if (uses_estimates(device.info())) fmt::print("  {}\n", estimated_note);
+  if (tuning::uses_estimates(device.info())) fmt::print("  {}\n", tuning::estimated_note);
   if (options.profile) print_profile(layers, ceiling.gflops());
 }
 
@@ -209,8 +190,10 @@ void add_bench_vit(CLI::App& program) {
   auto options = std::make_shared<Options>();
   options->model.add_to(*command);
   command->add_option("--batch", options->batch, "Images at a time")->check(whole_number)->capture_default_str();
-  command->add_option("--pass", options->pass, "forward, backward (with forward) or train (with AdamW)")
-      ->check(CLI::IsMember({"forward", "backward", "train"}))
+  std::vector<std::string> passes{"backward"};  // another word for forward_backward
+  for (const Pass pass : all_passes) passes.emplace_back(name_of(pass));
+  command->add_option("--pass", options->pass, "forward, forward_backward or train (with AdamW)")
+      ->check(CLI::IsMember(passes))
       ->capture_default_str();
   command->add_option("--dtype", options->dtype, "Storage type: f32, bf16 or f16")->capture_default_str();
   command->add_option("--device", options->device, "Index, name part, backend or type");

@@ -3,7 +3,13 @@
 
 #include <CLI/CLI.hpp>
 
+namespace sylvit::bench {}
+namespace sylvit::options {}
+
 namespace sylvit::cli {
+
+using namespace bench;
+using namespace options;
 
 void add_devices(CLI::App& program);
 void add_self_check(CLI::App& program);

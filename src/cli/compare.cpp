@@ -5,16 +5,16 @@
 #include <cstdlib>
 #include <fmt/core.h>
 
-#include "cli/attention_options.hpp"
 #include "cli/commands.hpp"
-#include "cli/compare_host.hpp"
-#include "cli/compare_inputs.hpp"
-#include "cli/compare_json.hpp"
-#include "cli/compare_merge.hpp"
-#include "cli/compare_summary.hpp"
-#include "cli/compare_write.hpp"
-#include "cli/numbers.hpp"
 #include "cli/progress.hpp"
+#include "compare/host.hpp"
+#include "compare/inputs.hpp"
+#include "options/attention_options.hpp"
+#include "options/numbers.hpp"
+#include "report/json.hpp"
+#include "report/merge.hpp"
+#include "report/summary.hpp"
+#include "report/write.hpp"
 #include "runtime/platform.hpp"
 
 namespace sylvit::cli {
@@ -35,7 +35,7 @@ struct Options {
   std::string out = "report";
   std::vector<std::string> merge;
   std::string baseline;
-  Limits limits;
+  RegressionLimits limits;
 };
 
 /// Those that are asked for, or all usable ones.
@@ -123,7 +123,7 @@ Report merged_files(const std::vector<std::string>& paths) {
   return merged(reports);
 }
 
-void fail_for_regressions(const Report& report, const NamedReport& baseline, const Limits& limits) {
+void fail_for_regressions(const Report& report, const NamedReport& baseline, const RegressionLimits& limits) {
   const std::vector<std::string> found = regressions(report, baseline, limits);
   for (const std::string& sentence : found) fmt::print(stderr, "sylvit: {}\n", sentence);
   if (!found.empty())

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/estimated.hpp"
 #include "runtime/platform.hpp"
+#include "tuning/estimated.hpp"
 #include "tuning/table.hpp"
 
 namespace sylvit::cli {
@@ -22,9 +22,9 @@ nlohmann::ordered_json to_json(const DeviceInfo& device) {
   return {{"index", device.index},
           {"name", device.name},
           {"vendor", device.vendor},
-          {"backend", device.backend},
-          {"toolchain", device.toolchain},
-          {"type", device.type},
+          {"backend", name_of(device.backend)},
+          {"toolchain", name_of(device.toolchain)},
+          {"type", name_of(device.type)},
           {"usable", device.usable},
           {"why", device.why},
           {"memory_bytes", device.memory_bytes},
@@ -38,7 +38,7 @@ nlohmann::ordered_json to_json(const DeviceInfo& device) {
           {"architecture", device.architecture},
           {"tuning_files", tuning_files(device)},
           {"tuning_note", tuning::table_for(device).note()},
-          {"estimated", uses_estimates(device)},
+          {"estimated", tuning::uses_estimates(device)},
           {"driver", device.driver}};
 }
 
@@ -62,15 +62,16 @@ void print_table(const std::vector<DeviceInfo>& devices) {
     const std::string types =
         std::string("f32") + (device.bf16 ? " bf16" : "") + (device.fp16 ? " f16" : "") + (device.fp64 ? " f64" : "");
     fmt::print("{:>3}  {:<{}}  {:<15}  {:>5}  {:>9}  {:>9}  {:<14}  {:<16}  {:<18}  {}\n", device.index, device.name,
-               width, device.backend + ":" + device.type, device.compute_units, readable_bytes(device.memory_bytes),
-               readable_bytes(device.local_memory_bytes), fmt::format("{}", fmt::join(device.sub_group_sizes, " ")),
-               types, tuning::table_for(device).name(), device.usable ? "yes" : "no: " + device.why);
+               width, fmt::format("{}:{}", name_of(device.backend), name_of(device.type)), device.compute_units,
+               readable_bytes(device.memory_bytes), readable_bytes(device.local_memory_bytes),
+               fmt::format("{}", fmt::join(device.sub_group_sizes, " ")), types, tuning::table_for(device).name(),
+               device.usable ? "yes" : "no: " + device.why);
   }
   for (const DeviceInfo& device : devices) {
     if (!device.usable) continue;
     if (const std::string& note = tuning::table_for(device).note(); !note.empty())
       fmt::print("{:>3}  {}\n", device.index, note);
-    if (uses_estimates(device)) fmt::print("{:>3}  {}\n", device.index, estimated_note);
+    if (tuning::uses_estimates(device)) fmt::print("{:>3}  {}\n", device.index, tuning::estimated_note);
   }
 }
 

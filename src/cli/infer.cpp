@@ -9,13 +9,13 @@
 #include <numeric>
 #include <unistd.h>
 
+#include "bench/device_tensors.hpp"
 #include "cli/classes.hpp"
 #include "cli/commands.hpp"
-#include "cli/device_tensors.hpp"
-#include "cli/image_batch.hpp"
-#include "cli/numbers.hpp"
 #include "cli/progress.hpp"
-#include "cli/vit_model.hpp"
+#include "images/batch.hpp"
+#include "options/numbers.hpp"
+#include "options/vit_model.hpp"
 
 namespace sylvit::cli {
 
@@ -25,7 +25,7 @@ struct Options {
   std::vector<std::string> images;
   VitModelOptions model;
   VitWeightOptions source;
-  io::ImageTransform transform;
+  sylvit::ImageTransform transform;
   std::string labels;
   std::string subset;
   std::int64_t top = 5;
@@ -140,14 +140,14 @@ void infer(const Options& options) {
   const DType dtype = parse_dtype(options.dtype);
   const VitModel source(options.model, options.source);
   const VitConfig config = checked(source.config());
-  io::ImageTransform transform = options.transform;
+  sylvit::ImageTransform transform = options.transform;
   transform.size = config.image_height;
   std::vector<std::string> labels;
   if (!options.labels.empty()) labels = read_labels(options.labels, config.classes);
   std::vector<std::int64_t> classes(static_cast<std::size_t>(config.classes));
   std::iota(classes.begin(), classes.end(), 0);
   if (!options.subset.empty()) classes = read_subset(options.subset, config.classes, labels);
-  const std::vector<ImageSource> sources = image_sources(options.images);
+  const std::vector<images::ImageSource> sources = images::image_sources(options.images);
 
   const Device device = Device::open(options.device);
   const std::size_t batch = std::min(static_cast<std::size_t>(options.batch), sources.size());
@@ -156,14 +156,14 @@ void infer(const Options& options) {
   // While the device computes a batch, the next one is read.
   const auto start_reading = [&](std::size_t first) {
     const auto some = std::span(sources).subspan(first, std::min(batch, sources.size() - first));
-    return std::async(std::launch::async, [some, &transform] { return read_batch(some, transform); });
+    return std::async(std::launch::async, [some, &transform] { return images::read_batch(some, transform); });
   };
   Progress progress("images", sources.size());
   const bool answers_on_terminal = !options.json && isatty(STDOUT_FILENO) == 1;
   std::size_t failed = 0;
-  std::future<ImageBatch> reading = start_reading(0);
+  std::future<images::ImageBatch> reading = start_reading(0);
   for (std::size_t first = 0; first < sources.size(); first += batch) {
-    const ImageBatch images = reading.get();
+    const images::ImageBatch images = reading.get();
     if (first + batch < sources.size()) reading = start_reading(first + batch);
     const std::vector<float> logits = classifier.logits(images.pixels);
     std::span<const float> rest(logits);
@@ -204,7 +204,7 @@ void add_infer(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--classes-subset", options->subset,
                       "A file with the classes that count, one a line: numbers, or labels if --labels is given");
-  io::ImageTransform& transform = options->transform;
+  sylvit::ImageTransform& transform = options->transform;
   command->add_option("--crop-pct", transform.crop_pct, "The share of the resized image's shorter side that is kept")
       ->check(CLI::Range(0.01, 1.0))
       ->capture_default_str();

@@ -46,7 +46,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `note` stands behind the numbers until the next call, e.g. the best result so far.
+  /// `note` stands after the numbers until the next call, e.g. the best result so far.
   void advance(std::size_t count, std::string_view note = {}) {
     done_ += count;
     const Clock::time_point now = Clock::now();

@@ -8,13 +8,13 @@
 #include <fmt/core.h>
 #include <limits>
 
-#include "cli/attention_options.hpp"
+#include "bench/device_tensors.hpp"
 #include "cli/commands.hpp"
-#include "cli/device_tensors.hpp"
 #include "cli/results.hpp"
 #include "io/messages.hpp"
 #include "io/safetensors.hpp"
 #include "nn/attention_checks.hpp"
+#include "options/attention_options.hpp"
 
 namespace sylvit::cli {
 
@@ -82,7 +82,7 @@ HostTensor read_lengths(const io::SafetensorsFile& file, std::int64_t keys) {
   return {{bytes.begin(), bytes.end()}, DType::i32, info.shape, true};
 }
 
-/// An alpha that is no number would make every output of its head one.
+/// An alpha that is NaN would make every output of its head one.
 HostTensor read_alphas(const io::SafetensorsFile& file) {
   const std::vector<float> values = file.read_f32("head_alpha");
   for (std::size_t i = 0; i < values.size(); ++i)

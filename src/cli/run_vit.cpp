@@ -1,16 +1,16 @@
 // sylvit run vit: logits, loss and gradients of a Vision Transformer, from a safetensors file to another.
 #include <sylvit/error.hpp>
+#include <sylvit/training.hpp>
 #include <sylvit/vit.hpp>
 
 #include <algorithm>
 #include <fmt/core.h>
 
+#include "bench/device_tensors.hpp"
 #include "cli/commands.hpp"
-#include "cli/device_tensors.hpp"
 #include "cli/results.hpp"
-#include "cli/vit_model.hpp"
 #include "io/safetensors.hpp"
-#include "nn/loss.hpp"
+#include "options/vit_model.hpp"
 
 namespace sylvit::cli {
 
@@ -52,7 +52,7 @@ VitConfig config_for(const Options& options, const Shape& images, VitConfig conf
 
 std::vector<std::int64_t> read_labels(const io::SafetensorsFile& file, std::int64_t images, std::int64_t classes) {
   std::vector<std::int64_t> labels = file.read_i64("labels", Shape{images});
-  nn::check_labels(labels, classes);
+  check_labels(labels, classes);
   return labels;
 }
 
@@ -69,37 +69,27 @@ void run(const Options& options) {
 
   const Device device = Device::open(options.device);
   const VitParameters parameters = source.parameters(device, config, dtype);
-  const std::int64_t batch = options.backward ? count : std::min(count, most_images);
-  Vit model(device, config,
-            {.dtype = dtype,
-             .batch = batch,
-             .use = options.backward ? VitUse::training : VitUse::inference,
-             .constant = true,
-             .recompute = options.recompute});
   DeviceTensors tensors(device, "the model's inputs and outputs");
-  const TensorView images = tensors.upload(std::as_bytes(std::span(pixels)), DType::f32, shape);
-  const TensorView logits = tensors.empty(DType::f32, {count, config.classes});
-  for (std::int64_t first = 0; first < count; first += batch) {
-    const std::int64_t some = std::min(batch, count - first);
-    model.forward(parameters, images.slice(0, first, some), logits.slice(0, first, some));
-  }
   Results results;
-  results.add("logits", logits.shape(), tensors.download(logits));
   if (options.backward) {
-    const VitBuffer gradients(device, config, "the gradients");
+    TrainingStep step(device, config, {.dtype = dtype, .batch = count, .recompute = options.recompute});
+    const TensorView images = tensors.upload(std::as_bytes(std::span(pixels)), DType::f32, shape);
     const TensorView targets = tensors.upload(std::as_bytes(std::span(labels)), DType::i64, {count});
-    const TensorView losses = tensors.empty(DType::f32, {count});
-    const TensorView mean = tensors.empty(DType::f32, {1});
-    const TensorView logits_gradient = tensors.empty(dtype, logits.shape());
-    const float scale = nn::loss_scale(dtype);
-    nn::cross_entropy(device, logits, targets, losses, mean, logits_gradient, {.gradient_scale = scale});
-    model.backward(parameters, images, logits_gradient, gradients);
-    results.add("loss", Shape{}, tensors.download(mean));
-    for (const VitParameter& parameter : gradients.parameters()) {
-      std::vector<float> values = gradients.read(parameter.name);
-      for (float& value : values) value /= scale;
-      results.add("grad." + parameter.name, parameter.shape, std::move(values));
+    step.forward_backward(parameters, images, targets);
+    results.add("logits", step.logits().shape(), tensors.download(step.logits()));
+    results.add("loss", Shape{}, tensors.download(step.mean_loss()));
+    for (const VitParameter& parameter : step.gradients().parameters())
+      results.add("grad." + parameter.name, parameter.shape, step.wait_and_read_gradient(parameter.name));
+  } else {
+    const std::int64_t batch = std::min(count, most_images);
+    Vit model(device, config, {.dtype = dtype, .batch = batch, .constant = true});
+    const TensorView images = tensors.upload(std::as_bytes(std::span(pixels)), DType::f32, shape);
+    const TensorView logits = tensors.empty(DType::f32, {count, config.classes});
+    for (std::int64_t first = 0; first < count; first += batch) {
+      const std::int64_t some = std::min(batch, count - first);
+      model.forward(parameters, images.slice(0, first, some), logits.slice(0, first, some));
     }
+    results.add("logits", logits.shape(), tensors.download(logits));
   }
   results.write(options.output);
 }

@@ -1,16 +1,22 @@
-// sylvit self-check [--device D]: runs the basic kernels on every usable device (or one) and compares their results
-// with the fp64 reference.
+// sylvit self-check [--device D]: runs conversions, a product, a norm and attention on every usable device (or one) and
+// compares their results with the fp64 reference.
+#include <sylvit/attention.hpp>
 #include <sylvit/device.hpp>
 #include <sylvit/error.hpp>
+#include <sylvit/gemm.hpp>
 
 #include <cmath>
 #include <fmt/core.h>
+#include <functional>
 
+#include "bench/device_tensors.hpp"
+#include "bench/timing.hpp"
 #include "cli/commands.hpp"
-#include "cli/device_tensors.hpp"
-#include "cli/timing.hpp"
 #include "nn/basic.hpp"
-#include "reference/basic.hpp"
+#include "nn/layer_norm.hpp"
+#include "reference/attention.hpp"
+#include "reference/layer_norm.hpp"
+#include "runtime/rehearsal.hpp"
 
 namespace sylvit::cli {
 
@@ -27,79 +33,166 @@ double difference(const std::vector<double>& got, const std::vector<double>& exp
   return size > 0 ? error / size : error;
 }
 
+/// What the library is for, small: each check submits work to a device and compares what came out.
 class SelfCheck {
  public:
   explicit SelfCheck(Device device) : device_(std::move(device)), tensors_(device_, "the self-check") {}
 
   /// True if all is well.
   bool run() {
-    constexpr std::size_t rows = 197;
-    constexpr std::size_t columns = 385;
-    const Shape shape{rows, columns};
-    std::vector<float> values(rows * columns);
-    // Multiples of 1/8 below 16 are exact in all three types, so that conversions must give back what went in.
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>((i * 37) % 127) / 8.0F;
-    const std::vector<double> exact(values.begin(), values.end());
-    const TensorView in = tensors_.upload(std::as_bytes(std::span(values)), DType::f32, shape);
-    const TensorView out = tensors_.empty(DType::f32, shape);
-
-    check("fill", 0, [&] {
-      nn::fill(device_, out, 0.625F);
-      return difference(download(out), std::vector<double>(values.size(), 0.625));
-    });
-    for (const DType dtype : {DType::bf16, DType::f16}) {
-      if (dtype == DType::f16 && !device_.info().fp16) continue;
-      check(fmt::format("convert {}", name_of(dtype)), 0, [&] {
-        const TensorView narrow = tensors_.empty(dtype, shape);
-        nn::convert(device_, in, narrow);
-        nn::convert(device_, narrow, out);
-        return difference(download(out), exact);
+    const double ms = milliseconds([&] { build(); });
+    fmt::print("  kernels ready in {:.2f} s\n", ms / 1000);
+    for (const Check& check : checks_) {
+      double error = 0;
+      const double taken = milliseconds([&] {
+        check.submit(device_);
+        error = check.error();
       });
+      const bool good = error <= check.bound;
+      fmt::print("  {:<18} {:<6} error {:.1e}, bound {:.0e}, {:.1f} ms\n", check.what, good ? "ok" : "WRONG", error,
+                 check.bound, taken);
+      good_ = good_ && good;
     }
-    check("reduce rows", 1e-5, [&] {
-      const TensorView sums = tensors_.empty(DType::f32, Shape{rows});
-      nn::reduce_rows(device_, in, sums);
-      return difference(download(sums), reference::reduce_rows(exact, rows, columns));
-    });
-    check("transpose", 0, [&] {
-      const TensorView turned = tensors_.empty(DType::f32, Shape{columns, rows});
-      nn::transpose(device_, in, turned);
-      return difference(download(turned), reference::transpose(exact, rows, columns));
-    });
     return good_;
   }
 
  private:
-  template <class Work>
-  void check(const std::string& what, double bound, Work&& work) {
-    double error = 0;
-    const double ms = milliseconds([&] { error = work(); });
-    const bool good = error <= bound;
-    fmt::print("  {:<14} {:<6} error {:.1e}, bound {:.0e}, {:.1f} ms\n", what, good ? "ok" : "WRONG", error, bound, ms);
-    good_ = good_ && good;
+  struct Check {
+    std::string what;
+    double bound;
+    std::function<void(const Device&)> submit;
+    std::function<double()> error;
+  };
+
+  void build() {
+    for (const DType dtype : {DType::bf16, DType::f16})
+      if (dtype != DType::f16 || device_.info().fp16) add_convert(dtype);
+    add_product();
+    add_norm();
+    for (const Score score : {Score::relu, Score::softmax}) add_attention(score);
+    const runtime::Rehearsal rehearsal(device_);
+    for (const Check& check : checks_) check.submit(rehearsal.device());
+    runtime::prepare(device_, rehearsal.kernels());
+  }
+
+  void add_convert(DType dtype) {
+    const TensorView in = input({rows, columns});
+    const TensorView narrow = tensors_.empty(dtype, {rows, columns});
+    const TensorView out = tensors_.empty(DType::f32, {rows, columns});
+    checks_.push_back({fmt::format("convert {}", name_of(dtype)), 0,
+                       [=](const Device& device) {
+                         nn::convert(device, in, narrow);
+                         nn::convert(device, narrow, out);
+                       },
+                       [=, this] { return difference(download(out), values(rows * columns)); }});
+  }
+
+  void add_product() {
+    Gemm product{
+        .a = input({rows, columns}), .b = input({columns, rows}), .c = tensors_.empty(DType::f32, {rows, rows})};
+    void* packed = scratch(gemm_workspace(device_, product));
+    checks_.push_back({"product", 1e-5, [=](const Device& device) { gemm(device, product, packed); },
+                       [=, this] {
+                         const std::vector<double> a = values(rows * columns);
+                         std::vector<double> expected(rows * rows);
+                         for (std::int64_t i = 0; i < rows; ++i)
+                           for (std::int64_t k = 0; k < columns; ++k)
+                             reference::add_scaled(std::span(expected).subspan(index(i * rows), index(rows)),
+                                                   a[index(i * columns + k)],
+                                                   std::span(a).subspan(index(k * rows), index(rows)));
+                         return difference(download(product.c), expected);
+                       }});
+  }
+
+  void add_norm() {
+    constexpr float epsilon = 1e-6F;
+    const TensorView in = input({rows, columns});
+    const TensorView out = tensors_.empty(DType::f32, {rows, columns});
+    checks_.push_back(
+        {"layer norm", 1e-5, [=](const Device& device) { nn::layer_norm_forward(device, in, {}, {}, epsilon, out); },
+         [=, this] {
+           return difference(download(out), reference::layer_norm(values(rows * columns), index(rows), {}, epsilon));
+         }});
+  }
+
+  /// Both passes; the largest of the four errors.
+  void add_attention(Score score) {
+    const Shape shape{1, 2, length, head_size};
+    // Scores of a size that models have.
+    constexpr float scale = 1.0F / 256;
+    const AttentionDescription description{.score = score, .scale = scale};
+    const AttentionInputs inputs{.q = input(shape), .k = input(shape), .v = input(shape)};
+    const AttentionGradients gradients{.q = tensors_.empty(DType::f32, shape),
+                                       .k = tensors_.empty(DType::f32, shape),
+                                       .v = tensors_.empty(DType::f32, shape)};
+    const TensorView o = tensors_.empty(DType::f32, shape);
+    const TensorView lse = score == Score::softmax ? tensors_.empty(DType::f32, {1, 2, length}) : TensorView();
+    const TensorView o_gradient = input(shape);
+    void* memory = scratch(std::max(attention_forward_workspace(device_, description, inputs),
+                                    attention_backward_workspace(device_, description, inputs, gradients)));
+    checks_.push_back({fmt::format("attention {}", name_of(score)), 1e-5,
+                       [=](const Device& device) {
+                         attention_forward(device, description, inputs, o, lse, memory);
+                         attention_backward(device, description, inputs, o, lse, o_gradient, gradients, memory);
+                       },
+                       [=, this] {
+                         const std::vector<double> all = values(shape.elements());
+                         reference::AttentionProblem problem;
+                         problem.shape = {1, 2, 2, length, length, head_size};
+                         problem.score = score;
+                         problem.scale = scale;
+                         problem.q = problem.k = problem.v = all;
+                         const auto expected = reference::attention_backward(problem, all);
+                         return std::max({difference(download(o), reference::attention_forward(problem).o),
+                                          difference(download(gradients.q), expected.q),
+                                          difference(download(gradients.k), expected.k),
+                                          difference(download(gradients.v), expected.v)});
+                       }});
+  }
+
+  static constexpr std::int64_t rows = 67, columns = 133, length = 59, head_size = 32;
+
+  static std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+  /// Multiples of 1/8 below 8 in size are exact in all three types, so that conversions must give back what went in.
+  static std::vector<double> values(std::int64_t count) {
+    std::vector<double> result(index(count));
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = (static_cast<double>((i * 37) % 127) - 63) / 8;
+    return result;
+  }
+
+  TensorView input(const Shape& shape) {
+    const std::vector<double> exact = values(shape.elements());
+    const std::vector<float> rounded(exact.begin(), exact.end());
+    return tensors_.upload(std::as_bytes(std::span(rounded)), DType::f32, shape);
+  }
+
+  void* scratch(std::size_t bytes) {
+    return tensors_.empty(DType::f32, {static_cast<std::int64_t>(bytes / sizeof(float) + 1)}).data();
   }
 
   std::vector<double> download(const TensorView& view) const {
-    const std::vector<float> values = tensors_.download(view);
-    return {values.begin(), values.end()};
+    const std::vector<float> result = tensors_.download(view);
+    return {result.begin(), result.end()};
   }
 
   Device device_;
   DeviceTensors tensors_;
+  std::vector<Check> checks_;
   bool good_ = true;
 };
 
 bool check_device(const std::string& selector) {
   const Device device = Device::open(selector);
-  fmt::print("{} ({}, {})\n", device.name(), device.info().backend, device.info().toolchain);
-  fmt::print("  kernels ready in {:.2f} s\n", milliseconds([&] { nn::prepare_basic(device); }) / 1000);
+  fmt::print("{} ({}, {})\n", device.name(), name_of(device.info().backend), name_of(device.info().toolchain));
   return SelfCheck(device).run();
 }
 
 }  // namespace
 
 void add_self_check(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("self-check", "Run the basic kernels and compare with the reference");
+  CLI::App* command =
+      program.add_subcommand("self-check", "Run attention, a product and a norm, and compare with the reference");
   auto selector = std::make_shared<std::string>();
   command->add_option("--device", *selector, "Index, name part, backend or type (default: every usable device)");
   command->callback([selector] {

@@ -10,12 +10,12 @@
 #include <set>
 
 #include "cli/commands.hpp"
-#include "cli/numbers.hpp"
 #include "cli/progress.hpp"
-#include "cli/tune_jobs.hpp"
-#include "cli/tune_table.hpp"
+#include "options/numbers.hpp"
+#include "tuner/jobs.hpp"
+#include "tuner/search.hpp"
+#include "tuner/table_writer.hpp"
 #include "tuning/record_check.hpp"
-#include "tuning/search.hpp"
 #include "tuning/table.hpp"
 
 namespace sylvit::cli {
@@ -23,7 +23,7 @@ namespace sylvit::cli {
 namespace {
 
 struct Options {
-  TuneRequest request;
+  tuner::TuneRequest request;
   double budget = 600;
   std::size_t candidates = 0;
   bool resume = false;
@@ -68,32 +68,32 @@ std::string today() { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nu
 
 /// What is worth trying, the most promising first: what serves other cases, what is a step away from the record in use,
 /// and what the device allows.
-std::vector<tuning::Record> candidates_of(const TuneJob& job, const tuning::Table& table, const tuning::Record& used,
-                                          const DeviceInfo& device) {
+std::vector<tuning::Record> candidates_of(const tuner::TuneJob& job, const tuning::Table& table,
+                                          const tuning::Record& used, const DeviceInfo& device) {
   if (!job.choices.empty()) return job.choices;
-  const tuning::Machine machine = tuning::Machine::of(device);
+  const tuner::Machine machine = tuner::Machine::of(device);
   std::vector<tuning::Record> result;
-  std::set<tuning::TileNumbers> seen{tuning::effective_numbers(used, job.workload)};
+  std::set<tuning::TileNumbers> seen{tuner::effective_numbers(used, job.workload)};
   const auto add = [&](const tuning::Record& record) {
-    if (seen.insert(tuning::effective_numbers(record, job.workload)).second) result.push_back(record);
+    if (seen.insert(tuner::effective_numbers(record, job.workload)).second) result.push_back(record);
   };
-  const bool ahead_of_time = device.toolchain != "rtc";
+  const bool ahead_of_time = device.toolchain != Toolchain::rtc;
   if (ahead_of_time) {
     // What is compiled in, and nothing else.
-    for (const tuning::Record* record : table.leading_to(job.workload.wanted))
+    for (const tuning::Record* record : table.candidates_for(job.workload.wanted))
       if (record->runs_up_to >= job.workload.wanted.head_size && record->length.holds(job.workload.wanted.length))
         add(*record);
     return result;
   }
   for (const tuning::Record& record : table.records())
-    if (record.kernel == used.kernel && tuning::is_plausible(record, machine, job.workload)) add(record);
-  for (const tuning::Record& record : tuning::neighbours_of(used, machine, job.workload)) add(record);
-  for (const tuning::Record& record : tuning::candidates_for(machine, job.workload)) add(record);
+    if (record.kernel == used.kernel && tuner::is_plausible(record, machine, job.workload)) add(record);
+  for (const tuning::Record& record : tuner::neighbours_of(used, machine, job.workload)) add(record);
+  for (const tuning::Record& record : tuner::candidates_for(machine, job.workload)) add(record);
   return result;
 }
 
 /// The overlay's record for a job.
-tuning::Record record_of(const TuneJob& job, const tuning::SearchResult& result, const DeviceInfo& device) {
+tuning::Record record_of(const tuner::TuneJob& job, const tuner::SearchResult& result, const DeviceInfo& device) {
   tuning::Record record = job.key;
   record.numbers = result.best.numbers;
   record.providers = result.best.providers;
@@ -107,12 +107,12 @@ tuning::Record record_of(const TuneJob& job, const tuning::SearchResult& result,
       "measured: {} at {:.1f} {}, {}, of {} candidates ({}, {}, driver {}, {})", job.text, job.speed(result.best_ms),
       job.unit,
       result.improved ? fmt::format("{:.1f} before", job.speed(result.used_ms)) : "the record in use stays the fastest",
-      result.tried + 1, device.name, device.toolchain, device.driver, today());
+      result.tried + 1, device.name, name_of(device.toolchain), device.driver, today());
   return record;
 }
 
 /// The record that serves the job now.
-tuning::Record used_record(const TuneJob& job, const tuning::Table& table) {
+tuning::Record used_record(const tuner::TuneJob& job, const tuning::Table& table) {
   if (const tuning::Record* used = table.match(job.workload.wanted)) return *used;
   if (job.choices.empty()) return table.find(job.workload.wanted);  // says that there is none
   tuning::Record first = job.choices.front();
@@ -127,12 +127,12 @@ class Tuner {
         device_(Device::open(options.device)),
         table_(options.output.empty() ? tuning_overlay_directory() : std::filesystem::path(options.output),
                device_.info()),
-        jobs_(tune_jobs(device_, options.request)) {}
+        jobs_(tuner::tune_jobs(device_, options.request)) {}
 
   void run() {
-    if (options_.resume) std::erase_if(jobs_, [&](const TuneJob& job) { return table_.has(job); });
-    fmt::print("tuning {} ({}) in {:.0f} s: {} cases\n", device_.name(), device_.info().toolchain, options_.budget,
-               jobs_.size());
+    if (options_.resume) std::erase_if(jobs_, [&](const tuner::TuneJob& job) { return table_.has(job); });
+    fmt::print("tuning {} ({}) in {:.0f} s: {} cases\n", device_.name(), name_of(device_.info().toolchain),
+               options_.budget, jobs_.size());
     Progress progress("cases", jobs_.size());
     for (std::size_t i = 0; i < jobs_.size() && interrupted == 0; ++i) {
       const double left = options_.budget - seconds();
@@ -153,21 +153,21 @@ class Tuner {
  private:
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
-  void tune(const TuneJob& job, double budget, Progress& progress) {
+  void tune(const tuner::TuneJob& job, double budget, Progress& progress) {
     const tuning::Table& table = tuning::table_for(device_);
     const tuning::Record used = used_record(job, table);
     std::vector<tuning::Record> candidates = candidates_of(job, table, used, device_.info());
     if (options_.candidates > 0 && candidates.size() > options_.candidates) candidates.resize(options_.candidates);
-    tuning::SearchOptions search;
+    tuner::SearchOptions search;
     search.seconds = budget;
     search.stop = [] { return interrupted != 0; };
     search.progress = [&](std::size_t tried, double best_ms, double used_ms) {
       progress.advance(0, fmt::format("{}: {} of {} tried, best {:.1f} {}, in use {:.1f}", job.text, tried,
                                       candidates.size(), job.speed(best_ms), job.unit, job.speed(used_ms)));
     };
-    tuning::SearchResult result = tuning::search(*job.bench(device_), used, candidates, search);
+    tuner::SearchResult result = tuner::search(*job.bench(device_), used, candidates, search);
     if (!result.finished) return;
-    if (result.improved && job.other && !tuning::keeps_up(*job.other(device_), used, result.best)) {
+    if (result.improved && job.other && !tuner::keeps_up(*job.other(device_), used, result.best)) {
       result.remarks.push_back("the fastest is slow with gelu, which its record would serve, too");
       result.improved = false;
       result.best = used;
@@ -194,8 +194,8 @@ class Tuner {
 
   const Options& options_;
   Device device_;
-  TuneTable table_;
-  std::vector<TuneJob> jobs_;
+  tuner::TuneTable table_;
+  std::vector<tuner::TuneJob> jobs_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::size_t done_ = 0;
   std::size_t improved_ = 0;
@@ -213,7 +213,7 @@ void tune(const Options& options) {
 void add_tune(CLI::App& program) {
   CLI::App* command = program.add_subcommand("tune", "Find the fastest tile numbers for a device");
   auto options = std::make_shared<Options>();
-  TuneRequest& request = options->request;
+  tuner::TuneRequest& request = options->request;
   command
       ->add_option("--kernel", request.kernels,
                    "attention_forward, attention_backward, layer_norm, gemm, gemm_provider (default: all)")

@@ -7,9 +7,11 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/head_sizes.hpp"
+#include "catalogue/head_sizes.hpp"
+#include "catalogue/records.hpp"
 #include "cli/commands.hpp"
-#include "cli/numbers.hpp"
-#include "nn/attention_kernels.hpp"
+#include "options/numbers.hpp"
 #include "tuning/record_check.hpp"
 #include "tuning/table.hpp"
 
@@ -34,8 +36,8 @@ using Json = nlohmann::ordered_json;
 TuningCase case_of(const Options& options, std::string_view kernel, const DeviceInfo& device) {
   TuningCase wanted{.kernel = kernel, .dtype = parse_dtype(options.dtype)};
   if (tuning::depends_on_head_size(kernel)) {
-    wanted.score_class = parse_score(options.score) == Score::softmax ? "softmax" : "pointwise";
-    wanted.head_size = nn::compiled_head_size(device.toolchain, options.head_size);
+    wanted.score_class = class_of(parse_score(options.score));
+    wanted.head_size = catalogue::compiled_head_size(device.toolchain, options.head_size);
     wanted.length = options.length;
   }
   if (kernel == "gemm" || kernel == "gemm_provider") {
@@ -47,8 +49,8 @@ TuningCase case_of(const Options& options, std::string_view kernel, const Device
 
 std::string text_of(const TuningCase& wanted) {
   std::string text(name_of(wanted.dtype));
-  if (!wanted.score_class.empty())
-    text += fmt::format(", {}, head size {}, length {}", wanted.score_class, wanted.head_size, wanted.length);
+  if (wanted.score_class != ScoreClass::any)
+    text += fmt::format(", {}, head size {}, length {}", name_of(wanted.score_class), wanted.head_size, wanted.length);
   if (wanted.n > 0) text += fmt::format(", N {}, K {}", wanted.n, wanted.k);
   return text;
 }
@@ -62,8 +64,9 @@ std::string text_of(const tuning::Record& record) {
 }
 
 std::vector<std::string_view> kernels_of(const Options& options) {
-  const auto known = tuning::known_kernels();
-  if (options.kernel.empty()) return {known.begin(), known.end()};
+  std::vector<std::string_view> known;
+  for (const catalogue::RecordKind& kind : catalogue::record_kinds()) known.push_back(kind.kernel);
+  if (options.kernel.empty()) return known;
   if (std::ranges::find(known, options.kernel) != known.end()) return {options.kernel};
   std::string names;
   for (const std::string_view name : known) names.append(names.empty() ? "" : ", ").append(name);
@@ -121,17 +124,15 @@ void print_kernel(const tuning::Table& table, const TuningCase& wanted, bool exp
 }
 
 void show(const Options& options) {
-  if (options.head_size % 8 != 0 || options.head_size < tuning::smallest_head_size ||
-      options.head_size > tuning::largest_head_size_of_all)
-    throw Error(fmt::format("--head-size is {}, and must be a multiple of 8 from {} to {}", options.head_size,
-                            tuning::smallest_head_size, tuning::largest_head_size_of_all));
+  if (!base::is_head_size(options.head_size))
+    throw Error(fmt::format("--head-size is {}, and must be {}", options.head_size, base::head_size_rule()));
   const Device device = Device::open(options.device);
   const DeviceInfo& info = device.info();
   const tuning::Table& table = tuning::table_for(device);
   if (options.json) return print_json(options, info, table);
   const std::vector<std::string_view> kernels = kernels_of(options);
   const std::filesystem::path overlay = tuning_overlay_directory();
-  fmt::print("{} ({}:{}, {})\n", info.name, info.backend, info.type,
+  fmt::print("{} ({}:{}, {})\n", info.name, name_of(info.backend), name_of(info.type),
              info.architecture.empty() ? "unknown architecture" : info.architecture);
   fmt::print("  overlay   {}\n", overlay.empty() ? "none" : overlay.string());
   for (const tuning::Link& link : table.links()) fmt::print("  searched  {} ({})\n", link.file, link.why);

@@ -1,16 +1,17 @@
 // sylvit init: a model's initial weights from a seed. sylvit info: what a file with weights holds.
+#include "vit/weights.hpp"
+
 #include <sylvit/error.hpp>
 #include <sylvit/memory.hpp>
 
 #include <fmt/core.h>
 
 #include "cli/commands.hpp"
-#include "cli/numbers.hpp"
 #include "cli/results.hpp"
-#include "cli/vit_model.hpp"
 #include "io/messages.hpp"
-#include "io/vit_weights.hpp"
-#include "nn/vit_init.hpp"
+#include "options/numbers.hpp"
+#include "options/vit_model.hpp"
+#include "vit/init.hpp"
 
 namespace sylvit::cli {
 
@@ -31,7 +32,7 @@ void init(const InitOptions& options) {
   std::int64_t count = 0;
   for (const VitParameter& parameter : parameters) {
     std::vector<float> values(static_cast<std::size_t>(parameter.shape.elements()));
-    nn::initialise(config, parameter, options.seed, values);
+    vit::initialise(config, parameter, options.seed, values);
     count += parameter.shape.elements();
     results.add(parameter.name, parameter.shape, std::move(values));
   }
@@ -67,7 +68,7 @@ void info(const std::string& path, bool list) {
              readable_bytes(bytes));
   VitConfig config;
   try {
-    config = io::guess_config(file);
+    config = vit::guess_config(file);
   } catch (const Error& error) {
     fmt::print("model        unknown: {}\n", error.what());
     return;

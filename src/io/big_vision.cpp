@@ -167,7 +167,7 @@ class Mapping {
     return {part.axes[2], part.axes[0]};
   }
 
-  /// A tensor of one or more arrays of a kind, one behind the other.
+  /// A tensor of one or more arrays of a kind, one after the other.
   void add(const std::string& tensor, Kind kind, const std::vector<std::string>& names, const Place& place) {
     TensorRecipe recipe;
     Shape shape;
@@ -246,7 +246,7 @@ class Mapping {
     }
   }
 
-  /// Positions with or without one for the class token. big_vision adds the class token behind them: it has position 0
+  /// Positions with or without one for the class token. big_vision adds the class token after them: it has position 0
   /// then. As in big_vision, what is one more than a square has one.
   void add_positions(const std::string& name, bool has_class) {
     add("pos_embed", Kind::token_rows, {name}, {"", std::nullopt});

@@ -13,6 +13,7 @@
 
 #include <sylvit/float16.hpp>
 
+#include "kernels/description.hpp"
 #include "kernels/row_loop.hpp"
 #include "kernels/scores.hpp"
 #include "kernels/sycl.hpp"
@@ -24,6 +25,13 @@ struct ActivationConfig {
   int columns;  ///< columns that a work-item takes side by side
   int rows;     ///< rows of a work-group
 
+  static constexpr const char *name = "ActivationConfig", *record = "activation";
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("work_items", &ActivationConfig::work_items);
+    visit("columns", &ActivationConfig::columns);
+    visit("rows", &ActivationConfig::rows);
+  }
   constexpr bool valid() const { return work_items > 0 && columns > 0 && rows > 0; }
 };
 
@@ -42,11 +50,11 @@ template <ActivationConfig config, class Row>
 }
 
 struct ActivationBackwardArguments {
-  const void* kept;          ///< u
-  const void* out_gradient;  ///< da
-  void* in_gradient;         ///< du
-  void* out;                 ///< a; or null
-  std::int64_t kept_stride;
+  const void* pre_activation;  ///< u
+  const void* out_gradient;    ///< da
+  void* in_gradient;           ///< du
+  void* out;                   ///< a; or null
+  std::int64_t pre_activation_stride;
   std::int64_t out_gradient_stride;
   std::int64_t in_gradient_stride;
   std::int64_t out_stride;
@@ -64,11 +72,11 @@ struct ActivationBackward {
     const int lane = lane_of(item);
     each_row<config>(
         item, args.rows, [&](std::int64_t r) __attribute__((always_inline)) {
-          const T* kept = static_cast<const T*>(args.kept) + r * args.kept_stride;
+          const T* pre_activation = static_cast<const T*>(args.pre_activation) + r * args.pre_activation_stride;
           const T* out_gradient = static_cast<const T*>(args.out_gradient) + r * args.out_gradient_stride;
           T* in_gradient = static_cast<T*>(args.in_gradient) + r * args.in_gradient_stride;
           const auto gradient = [&](int c) __attribute__((always_inline)) {
-            return static_cast<float>(out_gradient[c]) * Activation::slope(static_cast<float>(kept[c]));
+            return static_cast<float>(out_gradient[c]) * Activation::slope(static_cast<float>(pre_activation[c]));
           };
           if (args.out == nullptr) {
             each_column<config.work_items, config.columns>(
@@ -80,7 +88,7 @@ struct ActivationBackward {
             each_column<config.work_items, config.columns>(
                 args.columns, lane,
                 [&](int c) __attribute__((always_inline)) {
-                  return TwoValues{gradient(c), Activation::value(static_cast<float>(kept[c]))};
+                  return TwoValues{gradient(c), Activation::value(static_cast<float>(pre_activation[c]))};
                 },
                 [&](int c, const TwoValues& value) __attribute__((always_inline)) {
                   in_gradient[c] = static_cast<T>(value.first);
@@ -89,6 +97,11 @@ struct ActivationBackward {
           }
         });
   }
+};
+
+struct ActivationBackwardKernel : Description<ActivationConfig, ActivationBackwardArguments, Parameters::gelu_type> {
+  static constexpr const char *header = "activation.hpp", *functor = "ActivationBackward",
+                              *arguments = "ActivationBackwardArguments";
 };
 
 struct MultiplyArguments {
@@ -120,6 +133,10 @@ struct Multiply {
               [&](int c, float value) __attribute__((always_inline)) { out[c] = static_cast<T>(value); });
         });
   }
+};
+
+struct MultiplyKernel : Description<ActivationConfig, MultiplyArguments, Parameters::type> {
+  static constexpr const char *header = "activation.hpp", *functor = "Multiply", *arguments = "MultiplyArguments";
 };
 
 struct MultiplyBackwardArguments {
@@ -163,6 +180,11 @@ struct MultiplyBackward {
               });
         });
   }
+};
+
+struct MultiplyBackwardKernel : Description<ActivationConfig, MultiplyBackwardArguments, Parameters::type> {
+  static constexpr const char *header = "activation.hpp", *functor = "MultiplyBackward",
+                              *arguments = "MultiplyBackwardArguments";
 };
 
 }  // namespace sylvit::kernels

@@ -20,7 +20,7 @@
 //                          v   dV, dK: [j][d], kept in local memory while the queries pass by
 //
 // Every product runs as register tiles of `rows` x `width`: a sub-group of `lanes` work-items shares a tile, each holds
-// `columns` of its columns, lane by lane. Sub-groups of one work-group take turns over the rows.
+// `columns` of its columns, lane by lane. Sub-groups of one work-group share the rows in turn.
 //
 // Order of summation: S and dP along d, dV and dK along all queries (and query heads of the group), dQ along the keys
 // of a block and then block by block. So the bits of the results depend on key_block alone, neither on the other
@@ -219,9 +219,9 @@ class AttentionBackwardBlocks {
     const int count = (valid + rows - 1) / rows * rows;
     load_rows(static_cast<const T*>(args.q) + args.q_strides.at(batch, head) + first * args.q_strides.row,
               args.q_strides.row, valid, count, local + config.queries());
-    load_rows(static_cast<const T*>(args.output_gradient) + args.output_gradient_strides.at(batch, head) +
-                  first * args.output_gradient_strides.row,
-              args.output_gradient_strides.row, valid, count, local + config.output_gradients());
+    load_rows(static_cast<const T*>(args.o_gradient) + args.o_gradient_strides.at(batch, head) +
+                  first * args.o_gradient_strides.row,
+              args.o_gradient_strides.row, valid, count, local + config.output_gradients());
     if (args.row_dots != nullptr)
       for (int row = sub_group; row < count; row += config.sub_groups)
         for (int x = lane; x < width; x += lanes) local[config.row_dots() + row * width + x] = 0.0F;
@@ -365,15 +365,17 @@ class AttentionBackwardBlocks {
 
   [[gnu::always_inline]] void store_key_gradients(int key_block) const {
     const std::int64_t first = static_cast<std::int64_t>(key_block) * config.key_block;
-    T* dk = static_cast<T*>(args.dk) + args.dk_strides.at(batch, kv_head) + first * args.dk_strides.row;
-    T* dv = static_cast<T*>(args.dv) + args.dv_strides.at(batch, kv_head) + first * args.dv_strides.row;
+    T* k_gradient = static_cast<T*>(args.k_gradient) + args.k_gradient_strides.at(batch, kv_head) +
+                    first * args.k_gradient_strides.row;
+    T* v_gradient = static_cast<T*>(args.v_gradient) + args.v_gradient_strides.at(batch, kv_head) +
+                    first * args.v_gradient_strides.row;
     const int count = keys_in(key_block);
     const int visible = visible_keys_in(key_block);
     for (int row = sub_group; row < count; row += config.sub_groups) {
       const float* key = local + config.key_gradients() + row * head_pitch + lane;
       const float* value = local + config.value_gradients() + row * head_pitch + lane;
-      T* key_target = dk + row * args.dk_strides.row + lane;
-      T* value_target = dv + row * args.dv_strides.row + lane;
+      T* key_target = k_gradient + row * args.k_gradient_strides.row + lane;
+      T* value_target = v_gradient + row * args.v_gradient_strides.row + lane;
       const bool seen = row < visible;
       for (int c = 0; c < head_pitch; c += lanes) {
         if (!inside(c)) continue;
@@ -391,14 +393,16 @@ class AttentionBackwardBlocks {
     const int row_tiles = (valid_rows + rows - 1) / rows;
     const bool first = key_block == 0 || query_gradient == QueryGradient::partial;
     const bool last = key_block == last_key_block(query_block) && query_gradient != QueryGradient::partial;
-    T* out = static_cast<T*>(args.dq) + args.dq_strides.at(batch, head) + row0 * args.dq_strides.row;
+    T* out =
+        static_cast<T*>(args.q_gradient) + args.q_gradient_strides.at(batch, head) + row0 * args.q_gradient_strides.row;
     float* sums = args.workspace + row_index(head, row0) * args.head_size;
     std::int64_t sums_stride = args.head_size;
     if constexpr (query_gradient == QueryGradient::partial) {
       sums = args.workspace + partials().query_gradient(key_block, row_index(head, row0));
     } else if constexpr (sizeof(T) == sizeof(float)) {
-      sums = static_cast<float*>(args.dq) + args.dq_strides.at(batch, head) + row0 * args.dq_strides.row;
-      sums_stride = args.dq_strides.row;
+      sums = static_cast<float*>(args.q_gradient) + args.q_gradient_strides.at(batch, head) +
+             row0 * args.q_gradient_strides.row;
+      sums_stride = args.q_gradient_strides.row;
     }
     for (int c0 = 0; c0 < head_pitch; c0 += width)
       for (int tile = sub_group; tile < row_tiles; tile += config.sub_groups) {
@@ -421,7 +425,7 @@ class AttentionBackwardBlocks {
             for (int x = 0; x < columns; ++x) scratch[r * row_pitch + x] = sum.value[r][x];
           for (int r = 0; r < rows && row + r < valid_rows; ++r) {
             float* sum_row = sums + (row + r) * sums_stride;
-            T* out_row = out + (row + r) * args.dq_strides.row;
+            T* out_row = out + (row + r) * args.q_gradient_strides.row;
             if (c0 + width <= args.head_size)
               store_row<true>(scratch + r * row_pitch, c0, sum_row, out_row, first, last);
             else
@@ -432,7 +436,7 @@ class AttentionBackwardBlocks {
           for (int r = 0; r < rows; ++r) {
             if (row + r >= valid_rows) continue;
             store_row<false>(sum.value[r], c0, sums + (row + r) * sums_stride + lane,
-                             out + (row + r) * args.dq_strides.row + lane, first, last);
+                             out + (row + r) * args.q_gradient_strides.row + lane, first, last);
           }
         }
       }

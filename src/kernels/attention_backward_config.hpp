@@ -3,9 +3,13 @@
 #pragma once
 
 #include "kernels/attention_common.hpp"
+#include "kernels/description.hpp"
 #include "kernels/sycl.hpp"
 
 namespace sylvit::kernels {
+
+/// How the backward pass is cut into work-groups. The bits of the result do not depend on it.
+enum class BackwardCut { head, split, partial };
 
 struct AttentionBackwardConfig {
   int head_size;    ///< Capacity D, at least the head size of the arguments; columns beyond that one are zeros.
@@ -16,6 +20,25 @@ struct AttentionBackwardConfig {
   int key_block;    ///< Keys in local memory at a time, a multiple of width().
   int sub_groups;   ///< Sub-groups in a work-group.
 
+  static constexpr const char *name = "AttentionBackwardConfig", *record = "attention_backward";
+  static constexpr const char* host_number = "cut";  ///< the BackwardCut, which only the host needs
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("head_size", &AttentionBackwardConfig::head_size);
+    visit("lanes", &AttentionBackwardConfig::lanes);
+    visit("columns", &AttentionBackwardConfig::columns);
+    visit("rows", &AttentionBackwardConfig::rows);
+    visit("query_block", &AttentionBackwardConfig::query_block);
+    visit("key_block", &AttentionBackwardConfig::key_block);
+    visit("sub_groups", &AttentionBackwardConfig::sub_groups);
+  }
+  template <class Tries>
+  static constexpr void search(const Tries& tries) {
+    tries("query_block", Step::rows, 4, 8, 16, 24, 36, 48, 64, 96);
+    tries("key_block", Step::width, 16, 32, 48, 64, 96, 128, 160, 208, 256);
+    tries("cut", Step::one, 0, 1, 2);
+  }
+  constexpr int sub_group_size() const { return sub_group_of_lanes(lanes); }
   constexpr int width() const { return lanes * columns; }
   constexpr int work_items() const { return lanes * sub_groups; }
   /// Columns of a row tile: whole register tiles.
@@ -58,11 +81,12 @@ struct AttentionBackwardArguments {
   const void* q;
   const void* k;
   const void* v;
-  const void* output_gradient;
-  void* dq;
-  void* dk;
-  void* dv;
-  AttentionStrides q_strides, k_strides, v_strides, output_gradient_strides, dq_strides, dk_strides, dv_strides;
+  const void* o_gradient;
+  void* q_gradient;
+  void* k_gradient;
+  void* v_gradient;
+  AttentionStrides q_strides, k_strides, v_strides, o_gradient_strides, q_gradient_strides, k_gradient_strides,
+      v_gradient_strides;
   const std::int32_t* lengths;  ///< Keys of each sequence, [batch]; null: all.
   const float* head_scale;      ///< m, [heads]; null: 1.
   const float* head_alpha;      ///< α, [heads]; null: `alpha`.
@@ -76,7 +100,7 @@ struct AttentionBackwardArguments {
   float scale, alpha, divisor;  ///< divisor <= 0: the number of keys of the sequence.
 };
 
-/// Where the share of dQ of one key block lies in the workspace of the partial cut, and behind all of them that of the
+/// Where the share of dQ of one key block lies in the workspace of the partial cut, and after all of them that of the
 /// row dots: [key_blocks, batch, heads, queries, d], then [key_blocks, batch, heads, queries].
 struct AttentionPartials {
   std::int64_t rows;  ///< batch · heads · queries

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "kernels/attention_backward_block.hpp"
+#include "kernels/description.hpp"
 
 namespace sylvit::kernels {
 
@@ -30,6 +31,14 @@ struct AttentionBackwardHead {
     for (int key_block = visible; key_block < blocks.key_blocks(); ++key_block)
       blocks.store_zero_key_gradients(key_block);
   }
+};
+
+struct AttentionBackwardHeadKernel
+    : Description<AttentionBackwardConfig, AttentionBackwardArguments, Parameters::score_type> {
+  static constexpr const char *header = "attention_backward_head.hpp", *functor = "AttentionBackwardHead",
+                              *arguments = "AttentionBackwardArguments";
+  static constexpr BackwardCut cut = BackwardCut::head;
+  static constexpr int local_floats(const AttentionBackwardConfig& config) { return config.local_floats(); }
 };
 
 }  // namespace sylvit::kernels

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "kernels/attention_backward_block.hpp"
+#include "kernels/description.hpp"
 
 namespace sylvit::kernels {
 
@@ -25,6 +26,14 @@ struct AttentionBackwardPartial {
   [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* local) {
     own_key_block<Score, T, config, QueryGradient::partial>(arguments, item, local);
   }
+};
+
+struct AttentionBackwardPartialKernel
+    : Description<AttentionBackwardConfig, AttentionBackwardArguments, Parameters::score_type> {
+  static constexpr const char *header = "attention_backward_partial.hpp", *functor = "AttentionBackwardPartial",
+                              *arguments = "AttentionBackwardArguments";
+  static constexpr BackwardCut cut = BackwardCut::partial;
+  static constexpr int local_floats(const AttentionBackwardConfig& config) { return config.local_floats(); }
 };
 
 template <class T, AttentionBackwardConfig config>
@@ -44,7 +53,8 @@ struct AttentionBackwardPartialSum {
     const int end = first + config.query_block < args.queries ? first + config.query_block : args.queries;
     for (int row = first; row < end; ++row) {
       const std::int64_t index = blocks.row_index(head, row);
-      T* out = static_cast<T*>(args.dq) + args.dq_strides.at(batch, head) + row * args.dq_strides.row;
+      T* out = static_cast<T*>(args.q_gradient) + args.q_gradient_strides.at(batch, head) +
+               row * args.q_gradient_strides.row;
       for (int c = lane_of(item); c < args.head_size; c += config.work_items()) {
         float sum = args.workspace[partials.query_gradient(0, index) + c];
         for (int share = 1; share < shares; ++share) sum += args.workspace[partials.query_gradient(share, index) + c];
@@ -59,6 +69,13 @@ struct AttentionBackwardPartialSum {
       args.row_dots[index] = sum;
     }
   }
+};
+
+struct AttentionBackwardPartialSumKernel
+    : Description<AttentionBackwardConfig, AttentionBackwardArguments, Parameters::type> {
+  static constexpr const char *header = "attention_backward_partial.hpp", *functor = "AttentionBackwardPartialSum",
+                              *arguments = "AttentionBackwardArguments";
+  static constexpr BackwardCut cut = BackwardCut::partial;
 };
 
 }  // namespace sylvit::kernels

@@ -21,6 +21,7 @@
 #include <sylvit/float16.hpp>
 
 #include "kernels/attention_backward_config.hpp"
+#include "kernels/description.hpp"
 #include "kernels/sycl.hpp"
 
 namespace sylvit::kernels {
@@ -30,6 +31,15 @@ struct AttentionBackwardRowsConfig {
   int columns;  ///< Columns that a lane adds side by side.
   int rows;     ///< Rows of a work-group.
 
+  static constexpr const char *name = "AttentionBackwardRowsConfig", *record = "attention_backward_rows";
+  static constexpr bool by_type = false;  ///< one record for all types
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("lanes", &AttentionBackwardRowsConfig::lanes);
+    visit("columns", &AttentionBackwardRowsConfig::columns);
+    visit("rows", &AttentionBackwardRowsConfig::rows);
+  }
+  constexpr int sub_group_size() const { return sub_group_of_lanes(lanes); }
   constexpr int width() const { return lanes * columns; }
   constexpr int work_items() const { return lanes; }
   constexpr int local_floats() const { return lanes * (width() + 1); }
@@ -37,10 +47,10 @@ struct AttentionBackwardRowsConfig {
 };
 
 struct AttentionBackwardRowsArguments {
-  const void* output_gradient;
+  const void* o_gradient;
   const void* output;
   float* delta;  ///< [batch, heads, queries]
-  AttentionStrides output_gradient_strides, output_strides;
+  AttentionStrides o_gradient_strides, output_strides;
   int heads, queries, head_size;
 };
 
@@ -57,13 +67,13 @@ struct AttentionBackwardRows {
     const int end = first + config.rows < args.queries ? first + config.rows : args.queries;
     const int lane = lane_of(item);
     constexpr int pitch = config.width() + 1;
-    const T* gradient = static_cast<const T*>(args.output_gradient) + args.output_gradient_strides.at(batch, head);
+    const T* gradient = static_cast<const T*>(args.o_gradient) + args.o_gradient_strides.at(batch, head);
     const T* output = static_cast<const T*>(args.output) + args.output_strides.at(batch, head);
     float* delta = args.delta + (static_cast<std::int64_t>(batch) * args.heads + head) * args.queries;
     for (int row0 = first; row0 < end; row0 += config.lanes) {
       for (int r = 0; r < config.lanes; ++r) {
         const int row = row0 + r < end ? row0 + r : end - 1;
-        const T* a = gradient + row * args.output_gradient_strides.row;
+        const T* a = gradient + row * args.o_gradient_strides.row;
         const T* b = output + row * args.output_strides.row;
         float sums[config.columns] = {};
         int c = 0;
@@ -92,9 +102,22 @@ struct AttentionBackwardRows {
   }
 };
 
+struct AttentionBackwardRowsKernel
+    : Description<AttentionBackwardRowsConfig, AttentionBackwardRowsArguments, Parameters::type> {
+  static constexpr const char *header = "attention_backward_rows.hpp", *functor = "AttentionBackwardRows",
+                              *arguments = "AttentionBackwardRowsArguments";
+  static constexpr int local_floats(const AttentionBackwardRowsConfig& config) { return config.local_floats(); }
+};
+
 struct AttentionBackwardHeadSumsConfig {
   int items;
 
+  static constexpr const char *name = "AttentionBackwardHeadSumsConfig", *record = "head_sums";
+  static constexpr bool by_type = false;  ///< one record for all types
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("items", &AttentionBackwardHeadSumsConfig::items);
+  }
   constexpr int work_items() const { return items; }
   constexpr int local_floats() const { return items; }
   constexpr bool valid() const { return items > 0; }
@@ -140,6 +163,13 @@ struct AttentionBackwardHeadSums {
     if (args.head_scale_gradient != nullptr) args.head_scale_gradient[head] = scale_gradient;
     if (args.head_alpha_gradient != nullptr) args.head_alpha_gradient[head] = scale * alpha_gradient;
   }
+};
+
+struct AttentionBackwardHeadSumsKernel
+    : Description<AttentionBackwardHeadSumsConfig, AttentionBackwardHeadSumsArguments, Parameters::none> {
+  static constexpr const char *header = "attention_backward_rows.hpp", *functor = "AttentionBackwardHeadSums",
+                              *arguments = "AttentionBackwardHeadSumsArguments";
+  static constexpr int local_floats(const AttentionBackwardHeadSumsConfig& config) { return config.local_floats(); }
 };
 
 }  // namespace sylvit::kernels

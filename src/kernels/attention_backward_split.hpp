@@ -18,6 +18,7 @@
 #pragma once
 
 #include "kernels/attention_backward_block.hpp"
+#include "kernels/description.hpp"
 
 namespace sylvit::kernels {
 
@@ -39,6 +40,14 @@ struct AttentionBackwardQueries {
   }
 };
 
+struct AttentionBackwardQueriesKernel
+    : Description<AttentionBackwardConfig, AttentionBackwardArguments, Parameters::score_type> {
+  static constexpr const char *header = "attention_backward_split.hpp", *functor = "AttentionBackwardQueries",
+                              *arguments = "AttentionBackwardArguments";
+  static constexpr BackwardCut cut = BackwardCut::split;
+  static constexpr int local_floats(const AttentionBackwardConfig& config) { return config.local_floats_of_queries(); }
+};
+
 template <class Score, class T, AttentionBackwardConfig config>
 struct AttentionBackwardKeys {
   using Arguments = AttentionBackwardArguments;
@@ -46,6 +55,14 @@ struct AttentionBackwardKeys {
   [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* local) {
     own_key_block<Score, T, config, QueryGradient::none>(arguments, item, local);
   }
+};
+
+struct AttentionBackwardKeysKernel
+    : Description<AttentionBackwardConfig, AttentionBackwardArguments, Parameters::score_type> {
+  static constexpr const char *header = "attention_backward_split.hpp", *functor = "AttentionBackwardKeys",
+                              *arguments = "AttentionBackwardArguments";
+  static constexpr BackwardCut cut = BackwardCut::split;
+  static constexpr int local_floats(const AttentionBackwardConfig& config) { return config.local_floats(); }
 };
 
 }  // namespace sylvit::kernels

@@ -32,6 +32,7 @@
 #include <limits>
 
 #include "kernels/attention_common.hpp"
+#include "kernels/description.hpp"
 #include "kernels/scores.hpp"
 #include "kernels/sycl.hpp"
 #include "kernels/tile.hpp"
@@ -46,8 +47,26 @@ struct AttentionForwardConfig {
   int key_block;    ///< keys in local memory at a time, a multiple of rows
   int query_tiles;  ///< tiles of lanes * columns queries that a sub-group takes past each key block
   int sub_groups;   ///< sub-groups that share the key block
-  int resident;     ///< 1: key_block holds all keys (key_length <= key_block), so nothing is kept between key blocks
+  int resident;     ///< 1: key_block holds all keys, so nothing is kept between key blocks
 
+  static constexpr const char *name = "AttentionForwardConfig", *record = "attention_forward";
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("head_size", &AttentionForwardConfig::head_size);
+    visit("lanes", &AttentionForwardConfig::lanes);
+    visit("columns", &AttentionForwardConfig::columns);
+    visit("rows", &AttentionForwardConfig::rows);
+    visit("key_block", &AttentionForwardConfig::key_block);
+    visit("query_tiles", &AttentionForwardConfig::query_tiles);
+    visit("sub_groups", &AttentionForwardConfig::sub_groups);
+    visit("resident", &AttentionForwardConfig::resident);
+  }
+  template <class Tries>
+  static constexpr void search(const Tries& tries) {
+    tries("query_tiles", Step::one, 1, 2, 3, 4, 6, 8, 10, 13, 16, 20, 26);
+    tries("key_block", Step::rows, 16, 32, 48, 64, 96, 128, 192, 256, 384);
+  }
+  constexpr int sub_group_size() const { return sub_group_of_lanes(lanes); }
   constexpr int work_items() const { return lanes * sub_groups; }
   constexpr int tile() const { return lanes * columns; }
   constexpr int queries() const { return tile() * query_tiles * sub_groups; }
@@ -69,25 +88,25 @@ struct AttentionForwardConfig {
   }
 };
 
-/// Launched over (batch, query heads, ceil(query_length / config.queries())) work-groups.
+/// Launched over (batch, query heads, ceil(queries / config.queries())) work-groups.
 struct AttentionForwardArguments {
   const void* q;
   const void* k;
   const void* v;
   void* o;
-  float* lse;                    ///< [batch, heads, query_length], natural logarithm; softmax only, may be null
-  const std::int32_t* lengths;   ///< keys of each sequence; null: key_length
-  const float* head_multiplier;  ///< [heads]; null: 1
-  const float* head_alpha;       ///< [heads]; null: alpha
+  float* lse;                   ///< [batch, heads, queries], natural logarithm; softmax only, may be null
+  const std::int32_t* lengths;  ///< keys of each sequence; null: keys
+  const float* head_scale;      ///< [heads]; null: 1
+  const float* head_alpha;      ///< [heads]; null: alpha
   AttentionStrides q_strides;
   AttentionStrides k_strides;
   AttentionStrides v_strides;
   AttentionStrides o_strides;
-  int query_length;
-  int key_length;
+  int queries;
+  int keys;
   int head_size;
-  int queries_per_key_head;  ///< query heads that share a key head
-  int causal;                ///< query i sees keys j <= i only
+  int heads_per_kv_head;  ///< query heads that share a key head
+  int causal;             ///< query i sees keys j <= i only
   float scale;
   float alpha;
   float divisor;  ///< 0: the number of keys of the sequence
@@ -123,13 +142,13 @@ struct AttentionForward {
       : args(arguments) {
     const std::int64_t batch = group_of(item, 0);
     head = group_of(item, 1);
-    const std::int64_t key_head = head / args.queries_per_key_head;
+    const std::int64_t key_head = head / args.heads_per_kv_head;
     q = static_cast<const T*>(args.q) + batch * args.q_strides.batch + head * args.q_strides.head;
     k = static_cast<const T*>(args.k) + batch * args.k_strides.batch + key_head * args.k_strides.head;
     v = static_cast<const T*>(args.v) + batch * args.v_strides.batch + key_head * args.v_strides.head;
     o = static_cast<T*>(args.o) + batch * args.o_strides.batch + head * args.o_strides.head;
-    lse = args.lse + (batch * static_cast<std::int64_t>(item.get_group_range(1)) + head) * args.query_length;
-    keys = keys_of(args.lengths, batch, args.key_length);
+    lse = args.lse + (batch * static_cast<std::int64_t>(item.get_group_range(1)) + head) * args.queries;
+    keys = keys_of(args.lengths, batch, args.keys);
     first_query = static_cast<int>(group_of(item, 2)) * config.queries();
 
     const int id = lane_of(item);
@@ -164,7 +183,7 @@ struct AttentionForward {
   };
 
   [[gnu::always_inline]] void walk(const sycl::nd_item<3>& item) {
-    const int past_last_query = smaller(first_query + config.queries(), args.query_length);
+    const int past_last_query = smaller(first_query + config.queries(), args.queries);
     const int visible = args.causal != 0 ? smaller(keys, past_last_query) : keys;
     const int queries_per_turn = tile * config.sub_groups;
     const int turns = (past_last_query - first_query + queries_per_turn - 1) / queries_per_turn;
@@ -211,7 +230,7 @@ struct AttentionForward {
     float* to = query_columns + slot_of(turn) * depth + lane;
 #pragma unroll
     for (int column = 0; column < columns; ++column) {
-      const int query = smaller(query_of(turn) + column * lanes + lane, args.query_length - 1);
+      const int query = smaller(query_of(turn) + column * lanes + lane, args.queries - 1);
       const T* from = q + query * args.q_strides.row;
       for (int c = 0; c < args.head_size; ++c) to[c * tile + column * lanes] = scale * static_cast<float>(from[c]);
       for (int c = args.head_size; c < depth; ++c) to[c * tile + column * lanes] = 0.0F;
@@ -351,7 +370,7 @@ struct AttentionForward {
         for (int column = 0; column < columns; ++column) {
           const int slot = slot_of(block.turn) + column * lanes + lane;
           const int row = block.query + column * lanes + lane;
-          if (row < args.query_length) lse[row] = (maximum[slot] + sycl::log2(sum[slot])) * ln_of_2;
+          if (row < args.queries) lse[row] = (maximum[slot] + sycl::log2(sum[slot])) * ln_of_2;
         }
       }
     }
@@ -363,11 +382,11 @@ struct AttentionForward {
   [[gnu::always_inline]] void mix_panel(const Block& block, int panel) {
     constexpr int rest_rows = tile % rows;
     for (int row = 0; row < tile - rest_rows; row += rows) {
-      if (block.query + row < args.query_length) mix_rows<rows, width>(block, panel, row);
+      if (block.query + row < args.queries) mix_rows<rows, width>(block, panel, row);
     }
     if constexpr (rest_rows > 0) {
       constexpr int row = tile - rest_rows;
-      if (block.query + row < args.query_length) mix_rows<rest_rows, width>(block, panel, row);
+      if (block.query + row < args.queries) mix_rows<rest_rows, width>(block, panel, row);
     }
   }
 
@@ -423,7 +442,7 @@ struct AttentionForward {
 #pragma unroll
     for (int r = 0; r < height; ++r) {
       const int query = block.query + row + r;
-      if (query < args.query_length) {
+      if (query < args.queries) {
         const float total = is_softmax<Score> ? sum[slot + r] : 1.0F;
         const float row_factor = is_softmax<Score> ? (total == 0.0F ? 0.0F : factor / total) : factor;
         T* to = o + query * args.o_strides.row;
@@ -442,7 +461,7 @@ struct AttentionForward {
 
   /// m N^-alpha.
   float head_factor() const {
-    const float multiplier = args.head_multiplier != nullptr ? args.head_multiplier[head] : 1.0F;
+    const float multiplier = args.head_scale != nullptr ? args.head_scale[head] : 1.0F;
     if constexpr (is_softmax<Score>) return multiplier;
     const float alpha = args.head_alpha != nullptr ? args.head_alpha[head] : args.alpha;
     const float divisor = args.divisor > 0.0F ? args.divisor : static_cast<float>(keys);
@@ -469,6 +488,12 @@ struct AttentionForward {
   float* maximum;
   float* sum;
   float* rescale;
+};
+
+struct AttentionForwardKernel : Description<AttentionForwardConfig, AttentionForwardArguments, Parameters::score_type> {
+  static constexpr const char *header = "attention_forward.hpp", *functor = "AttentionForward",
+                              *arguments = "AttentionForwardArguments";
+  static constexpr int local_floats(const AttentionForwardConfig& config) { return config.local_floats(); }
 };
 
 }  // namespace sylvit::kernels

@@ -41,6 +41,7 @@
 #include <sylvit/float16.hpp>
 
 #include "kernels/attention_common.hpp"
+#include "kernels/description.hpp"
 #include "kernels/sycl.hpp"
 #include "kernels/tile.hpp"
 
@@ -55,6 +56,18 @@ struct AttentionLinearConfig {
   int stripe;      ///< rows of the matrix that a work-group of AttentionLinearSum owns, a multiple of lanes
   int sub_groups;  ///< sub-groups of a work-group
 
+  static constexpr const char *name = "AttentionLinearConfig", *record = "attention_linear";
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("head_size", &AttentionLinearConfig::head_size);
+    visit("lanes", &AttentionLinearConfig::lanes);
+    visit("columns", &AttentionLinearConfig::columns);
+    visit("rows", &AttentionLinearConfig::rows);
+    visit("row_block", &AttentionLinearConfig::row_block);
+    visit("stripe", &AttentionLinearConfig::stripe);
+    visit("sub_groups", &AttentionLinearConfig::sub_groups);
+  }
+  constexpr int sub_group_size() const { return sub_group_of_lanes(lanes); }
   constexpr int work_items() const { return lanes * sub_groups; }
   constexpr int tile() const { return lanes * columns; }
   constexpr int panels() const { return (head_size + tile() - 1) / tile(); }
@@ -95,14 +108,14 @@ struct AttentionLinearFactor {
 /// Which rows of a tensor count: those of the keys end at the sequence's length, those of the queries only where there
 /// is no key at all.
 struct AttentionLinearRows {
-  const std::int32_t* lengths;  ///< keys of each sequence; null: key_length
-  int key_length;
+  const std::int32_t* lengths;  ///< keys of each sequence; null: keys
+  int keys;
   int length;  ///< rows of the tensor
   int are_keys;
 
-  [[gnu::always_inline]] int keys(std::int64_t batch) const { return keys_of(lengths, batch, key_length); }
+  [[gnu::always_inline]] int keys_of(std::int64_t batch) const { return kernels::keys_of(lengths, batch, keys); }
   [[gnu::always_inline]] int present(std::int64_t batch) const {
-    const int count = keys(batch);
+    const int count = keys_of(batch);
     return are_keys != 0 ? count : (count == 0 ? 0 : length);
   }
 };
@@ -188,7 +201,7 @@ struct AttentionLinearSum {
 
   [[gnu::always_inline]] void walk(const sycl::nd_item<3>& item) {
     const int present = args.rows.present(batch);
-    const int keys = args.rows.keys(batch);
+    const int keys = args.rows.keys_of(batch);
     // One loop: a loop over the heads around a do-while over the rows, with the barriers in it, gave wrong sums under
     // AdaptiveCpp's CPU compiler (several work-items). At least one block a head, so that a sequence without any row
     // gets its zeros.
@@ -285,6 +298,12 @@ struct AttentionLinearSum {
   float* sums;
 };
 
+struct AttentionLinearSumKernel : Description<AttentionLinearConfig, AttentionLinearSumArguments, Parameters::type> {
+  static constexpr const char *header = "attention_linear.hpp", *functor = "AttentionLinearSum",
+                              *arguments = "AttentionLinearSumArguments";
+  static constexpr int local_floats(const AttentionLinearConfig& config) { return config.local_floats_of_sum(); }
+};
+
 /// Launched over (batch, heads, ceil(rows.length / config.row_block)) work-groups.
 struct AttentionLinearProductArguments {
   const void* in;       ///< A, [batch, heads, rows.length, head_size]
@@ -332,7 +351,7 @@ struct AttentionLinearProduct {
     first = static_cast<int>(group_of(item, 2)) * row_block;
     const int rest = args.rows.length - first;
     count = rest < row_block ? rest : row_block;
-    keys = args.rows.keys(batch);
+    keys = args.rows.keys_of(batch);
     const int present = args.rows.present(batch) - first;
     computed = present < 0 ? 0 : (present < count ? present : count);
     in = static_cast<const T*>(args.in) + args.in_strides.at(batch, head) + first * args.in_strides.row;
@@ -432,6 +451,13 @@ struct AttentionLinearProduct {
   int lane;
   float* in_rows;
   float* dots;
+};
+
+struct AttentionLinearProductKernel
+    : Description<AttentionLinearConfig, AttentionLinearProductArguments, Parameters::type> {
+  static constexpr const char *header = "attention_linear.hpp", *functor = "AttentionLinearProduct",
+                              *arguments = "AttentionLinearProductArguments";
+  static constexpr int local_floats(const AttentionLinearConfig& config) { return config.local_floats_of_product(); }
 };
 
 }  // namespace sylvit::kernels

@@ -15,6 +15,7 @@
 
 #include <sylvit/float16.hpp>
 
+#include "kernels/description.hpp"
 #include "kernels/sycl.hpp"
 
 namespace sylvit::kernels {
@@ -23,6 +24,13 @@ struct ColumnSumsConfig {
   int lanes;
   int columns;
 
+  static constexpr const char *name = "ColumnSumsConfig", *record = "column_sums";
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("lanes", &ColumnSumsConfig::lanes);
+    visit("columns", &ColumnSumsConfig::columns);
+  }
+  constexpr int sub_group_size() const { return sub_group_of_lanes(lanes); }
   constexpr int width() const { return lanes * columns; }
   constexpr int work_items() const { return lanes; }
   constexpr bool valid() const { return lanes > 0 && columns > 0; }
@@ -75,6 +83,10 @@ struct ColumnSums {
 #pragma unroll
     for (int x = 0; x < columns; ++x) out[x * config.lanes] = sums[x];
   }
+};
+
+struct ColumnSumsKernel : Description<ColumnSumsConfig, ColumnSumsArguments, Parameters::type> {
+  static constexpr const char *header = "column_sums.hpp", *functor = "ColumnSums", *arguments = "ColumnSumsArguments";
 };
 
 }  // namespace sylvit::kernels

@@ -2,7 +2,7 @@
 //
 //     row:    | 0 1 … l-1 | 0 1 … l-1 | … |        columns, by owning lane; `columns` such steps stand side by side
 //
-// Whole steps first and the rest behind them, so that no lane is masked in the hot loop. The order in which a lane
+// Whole steps first and the rest after them, so that no lane is masked in the hot loop. The order in which a lane
 // takes its columns, and in which the lanes' sums are added, depends on the width and the configuration alone.
 #pragma once
 

@@ -12,6 +12,7 @@
 
 #include <sylvit/float16.hpp>
 
+#include "kernels/description.hpp"
 #include "kernels/sycl.hpp"
 
 namespace sylvit::kernels {
@@ -20,6 +21,12 @@ struct ElementwiseConfig {
   int work_items;
   int per_item;
 
+  static constexpr const char *name = "ElementwiseConfig", *record = "elementwise";
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("work_items", &ElementwiseConfig::work_items);
+    visit("per_item", &ElementwiseConfig::per_item);
+  }
   constexpr int run() const { return work_items * per_item; }
   constexpr bool valid() const { return work_items > 0 && per_item > 0; }
 };
@@ -45,6 +52,10 @@ struct Fill {
   }
 };
 
+struct FillKernel : Description<ElementwiseConfig, FillArguments, Parameters::type> {
+  static constexpr const char *header = "elementwise.hpp", *functor = "Fill", *arguments = "FillArguments";
+};
+
 struct ConvertArguments {
   const void* in;
   void* out;
@@ -64,6 +75,10 @@ struct Convert {
       if (i < arguments.count) out[i] = To{static_cast<float>(in[i])};
     }
   }
+};
+
+struct ConvertKernel : Description<ElementwiseConfig, ConvertArguments, Parameters::two_types> {
+  static constexpr const char *header = "elementwise.hpp", *functor = "Convert", *arguments = "ConvertArguments";
 };
 
 }  // namespace sylvit::kernels

@@ -7,7 +7,7 @@
 //     bias_gelu          u = product + bias, kept where asked; gelu(u)
 //     bias_residual      + bias[n] + residual[m, n]
 //
-// GemmPack turns B into panels of `width` columns, f32, zeros behind the last column:
+// GemmPack turns B into panels of `width` columns, f32, zeros after the last column:
 //
 //            n                         panel 0    panel 1
 //        +-------+                    +-------+  +-------+
@@ -36,6 +36,7 @@
 
 #include <type_traits>
 
+#include "kernels/description.hpp"
 #include "kernels/scores.hpp"
 #include "kernels/sycl.hpp"
 #include "kernels/tile.hpp"
@@ -43,6 +44,15 @@
 namespace sylvit::kernels {
 
 enum class GemmEpilogueKind : int { none, bias, bias_gelu, bias_gelu_tanh, bias_residual };
+
+inline constexpr GemmEpilogueKind all_epilogues[] = {GemmEpilogueKind::none, GemmEpilogueKind::bias,
+                                                     GemmEpilogueKind::bias_gelu, GemmEpilogueKind::bias_gelu_tanh,
+                                                     GemmEpilogueKind::bias_residual};
+
+constexpr const char* name_of(GemmEpilogueKind kind) {
+  constexpr const char* names[] = {"none", "bias", "bias_gelu", "bias_gelu_tanh", "bias_residual"};
+  return names[static_cast<int>(kind)];
+}
 
 constexpr bool is_gelu(GemmEpilogueKind kind) {
   return kind == GemmEpilogueKind::bias_gelu || kind == GemmEpilogueKind::bias_gelu_tanh;
@@ -58,6 +68,26 @@ struct GemmConfig {
   int sub_groups;   ///< sub-groups in a work-group
   int staged;       ///< 1: A goes through local memory even where it could be read in place
 
+  static constexpr const char *name = "GemmConfig", *record = "gemm";
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("lanes", &GemmConfig::lanes);
+    visit("columns", &GemmConfig::columns);
+    visit("rows", &GemmConfig::rows);
+    visit("row_block", &GemmConfig::row_block);
+    visit("panels", &GemmConfig::panels);
+    visit("depth_block", &GemmConfig::depth_block);
+    visit("sub_groups", &GemmConfig::sub_groups);
+    visit("staged", &GemmConfig::staged);
+  }
+  template <class Tries>
+  static constexpr void search(const Tries& tries) {
+    tries("row_block", Step::rows, 24, 48, 64, 96, 144, 192);
+    tries("panels", Step::one, 1, 2, 4, 8, 12, 16, 24);
+    tries("depth_block", Step::one, 32, 64, 128, 192, 256, 384, 512);
+    tries("staged", Step::one, 0, 1);
+  }
+  constexpr int sub_group_size() const { return sub_group_of_lanes(lanes); }
   constexpr int width() const { return lanes * columns; }
   constexpr int work_items() const { return lanes * sub_groups; }
   /// Distance of the rows of A in local memory: an odd number of cache lines, so that they spread over the cache sets.
@@ -107,7 +137,7 @@ struct GemmPack {
     const std::int64_t batch = group_of(item, 0);
     const int first_panel = static_cast<int>(group_of(item, 1)) * config.panels;
     const int last_panel = smaller(first_panel + config.panels, args.total_panels);
-    // Panels without padding; the one behind them may be the last, partial one.
+    // Panels without padding; the one after them may be the last, partial one.
     const int whole_panels = smaller(last_panel, args.n / width);
     const int first = static_cast<int>(group_of(item, 2)) * config.depth_block;
     const int end = smaller(first + config.depth_block, args.k);
@@ -153,14 +183,19 @@ struct GemmPack {
   static int smaller(int a, int b) { return a < b ? a : b; }
 };
 
+struct GemmPackKernel : Description<GemmConfig, GemmPackArguments, Parameters::type> {
+  static constexpr const char *header = "gemm.hpp", *functor = "GemmPack", *arguments = "GemmPackArguments";
+  static constexpr int work_items(const GemmConfig& config) { return config.lanes; }
+};
+
 /// What happens to the product on its way to C.
 struct GemmOutput {
   void* c;
-  const float* bias;                                    ///< [n]
-  const void* residual;                                 ///< [m, n], C's type
-  void* kept;                                           ///< [m, n], C's type: what gelu was taken of; null: not wanted
-  std::int64_t c_stride, residual_stride, kept_stride;  ///< distances of rows
-  std::int64_t c_batch, residual_batch, kept_batch;
+  const float* bias;     ///< [n]
+  const void* residual;  ///< [m, n], C's type
+  void* pre_activation;  ///< [m, n], C's type: what gelu was taken of; null: not wanted
+  std::int64_t c_stride, residual_stride, pre_activation_stride;  ///< distances of rows
+  std::int64_t c_batch, residual_batch, pre_activation_batch;
   float alpha;
   float beta;  ///< 0: C is not read
   int epilogue;
@@ -194,7 +229,7 @@ constexpr bool is_staged(const GemmForm& form, const GemmConfig& config) {
 /// no compiler joins two of them in one place and not in another: rows must not depend on where their tile ends.
 template <class C, GemmEpilogueKind kind>
 [[gnu::always_inline]] inline void finish_element(const GemmOutput& output, float product, const float* bias, C* c,
-                                                  C* kept, const C* residual, std::int64_t column) {
+                                                  C* pre_activation, const C* residual, std::int64_t column) {
   float value = output.alpha * product;
   if constexpr (kind != GemmEpilogueKind::none) value = sycl::fma(output.alpha, product, bias[column]);
   if (output.beta != 0.0F) value = sycl::fma(output.beta, static_cast<float>(c[column]), value);
@@ -202,7 +237,7 @@ template <class C, GemmEpilogueKind kind>
   if constexpr (is_gelu(kind)) {
     // Rounded before gelu sees it, so that a backward pass computes the same from what was kept.
     const auto rounded = static_cast<C>(value);
-    if (kept != nullptr) kept[column] = rounded;
+    if (pre_activation != nullptr) pre_activation[column] = rounded;
     value = static_cast<float>(rounded);
     value = kind == GemmEpilogueKind::bias_gelu ? Gelu::value(value) : GeluTanh::value(value);
   }
@@ -286,7 +321,7 @@ struct Gemm {
   }
 
   /// The same where A lies as [k, m]: a register tile's rows side by side, [tile][k][rows], a vector at a time. What
-  /// stands behind the last of the rows in a vector is read from the next tile and used by none. A row of A is read
+  /// stands after the last of the rows in a vector is read from the next tile and used by none. A row of A is read
   /// from end to end before the next: its neighbours often share a set of the cache.
   [[gnu::always_inline]] void stage_transposed(int k, int count) const {
     const int tiles = (row_count + rows - 1) / rows;
@@ -386,24 +421,25 @@ struct Gemm {
   /// Where this work-item's first element of a tile lies in C, and in the tensors that are laid out like C.
   struct Place {
     C* c;
-    C* kept;
+    C* pre_activation;
     const C* residual;
     const float* bias;
 
     [[gnu::always_inline]] void down(const GemmOutput& output, int count) {
       c += count * output.c_stride;
-      if constexpr (is_gelu(kind)) kept = kept == nullptr ? nullptr : kept + count * output.kept_stride;
+      if constexpr (is_gelu(kind))
+        pre_activation = pre_activation == nullptr ? nullptr : pre_activation + count * output.pre_activation_stride;
       if constexpr (kind == GemmEpilogueKind::bias_residual) residual += count * output.residual_stride;
     }
     [[gnu::always_inline]] void right(int count) {
       c += count;
-      if constexpr (is_gelu(kind)) kept = kept == nullptr ? nullptr : kept + count;
+      if constexpr (is_gelu(kind)) pre_activation = pre_activation == nullptr ? nullptr : pre_activation + count;
       if constexpr (kind == GemmEpilogueKind::bias_residual) residual += count;
       if constexpr (kind != GemmEpilogueKind::none) bias += count;
     }
     [[gnu::always_inline]] void finish(const GemmOutput& output, float product, int row, int column) const {
       finish_element<C, kind>(output, product, bias, c + row * output.c_stride,
-                              kept == nullptr ? nullptr : kept + row * output.kept_stride,
+                              pre_activation == nullptr ? nullptr : pre_activation + row * output.pre_activation_stride,
                               residual + row * output.residual_stride, column);
     }
   };
@@ -414,8 +450,9 @@ struct Gemm {
     Place place{};
     place.c = static_cast<C*>(output.c) + batch * output.c_batch + at * output.c_stride + column;
     if constexpr (is_gelu(kind)) {
-      if (output.kept != nullptr)
-        place.kept = static_cast<C*>(output.kept) + batch * output.kept_batch + at * output.kept_stride + column;
+      if (output.pre_activation != nullptr)
+        place.pre_activation = static_cast<C*>(output.pre_activation) + batch * output.pre_activation_batch +
+                               at * output.pre_activation_stride + column;
     }
     if constexpr (kind == GemmEpilogueKind::bias_residual)
       place.residual =
@@ -438,12 +475,28 @@ struct Gemm {
   }
 };
 
+struct GemmKernel : Description<GemmConfig, GemmArguments, Parameters::product> {
+  static constexpr const char *header = "gemm.hpp", *functor = "Gemm", *arguments = "GemmArguments";
+  /// Sums, and what is staged of A: 16-bit operands always are.
+  template <class Type>
+  static constexpr int local_floats(const GemmConfig& config, Type type, Type /*c_type*/, const GemmForm& form) {
+    const bool staged = type != Type::f32 || is_staged<float>(form, config);
+    return config.sum_floats() + (staged ? config.staged_floats(form.transposed) : 0);
+  }
+};
+
 /// The epilogue alone, for products that another library computed: C = epilogue(C).
 /// Launched over (batch, ceil(m / config.rows), 1) work-groups.
 struct GemmEpilogueConfig {
   int work_items;
   int rows;
 
+  static constexpr const char *name = "GemmEpilogueConfig", *record = "gemm_epilogue";
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("work_items", &GemmEpilogueConfig::work_items);
+    visit("rows", &GemmEpilogueConfig::rows);
+  }
   constexpr bool valid() const { return work_items > 0 && rows > 0; }
 };
 
@@ -484,18 +537,23 @@ struct GemmEpilogue {
     const int whole = args.n / config.work_items * config.work_items;
     for (int row = first; row < end; ++row) {
       C* c = static_cast<C*>(output.c) + batch * output.c_batch + row * output.c_stride;
-      C* kept = output.kept == nullptr
-                    ? nullptr
-                    : static_cast<C*>(output.kept) + batch * output.kept_batch + row * output.kept_stride;
+      C* pre_activation = output.pre_activation == nullptr
+                              ? nullptr
+                              : static_cast<C*>(output.pre_activation) + batch * output.pre_activation_batch +
+                                    row * output.pre_activation_stride;
       const C* residual =
           static_cast<const C*>(output.residual) + batch * output.residual_batch + row * output.residual_stride;
       const auto element = [&](int x) {
-        finish_element<C, kind>(output, static_cast<float>(c[x]), output.bias, c, kept, residual, x);
+        finish_element<C, kind>(output, static_cast<float>(c[x]), output.bias, c, pre_activation, residual, x);
       };
       for (int x = 0; x < whole; x += config.work_items) element(x + lane);
       if (whole + lane < args.n) element(whole + lane);
     }
   }
+};
+
+struct GemmEpilogueKernel : Description<GemmEpilogueConfig, GemmEpilogueArguments, Parameters::type> {
+  static constexpr const char *header = "gemm.hpp", *functor = "GemmEpilogue", *arguments = "GemmEpilogueArguments";
 };
 
 }  // namespace sylvit::kernels

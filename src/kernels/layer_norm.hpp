@@ -21,6 +21,7 @@
 #include <sylvit/float16.hpp>
 
 #include "kernels/attention_common.hpp"
+#include "kernels/description.hpp"
 #include "kernels/row_loop.hpp"
 #include "kernels/sycl.hpp"
 
@@ -31,6 +32,18 @@ struct LayerNormConfig {
   int columns;  ///< channels that a lane takes side by side
   int rows;     ///< rows of a work-group
 
+  static constexpr const char *name = "LayerNormConfig", *record = "layer_norm";
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("lanes", &LayerNormConfig::lanes);
+    visit("columns", &LayerNormConfig::columns);
+    visit("rows", &LayerNormConfig::rows);
+  }
+  template <class Tries>
+  static constexpr void search(const Tries& tries) {
+    tries("rows", Step::one, 1, 2, 4, 8, 16, 32, 64, 128);
+  }
+  constexpr int sub_group_size() const { return sub_group_of_lanes(lanes); }
   constexpr int width() const { return lanes * columns; }
   constexpr int at_once() const { return rows < lanes ? rows : lanes; }
   constexpr int pitch() const { return lanes + 1; }
@@ -144,6 +157,12 @@ struct LayerNormForward {
       barrier(item);
     }
   }
+};
+
+struct LayerNormForwardKernel : Description<LayerNormConfig, LayerNormForwardArguments, Parameters::type> {
+  static constexpr const char *header = "layer_norm.hpp", *functor = "LayerNormForward",
+                              *arguments = "LayerNormForwardArguments";
+  static constexpr int local_floats(const LayerNormConfig& config) { return config.local_floats(); }
 };
 
 struct LayerNormBackwardArguments {
@@ -262,6 +281,12 @@ struct LayerNormBackward {
   }
 };
 
+struct LayerNormBackwardKernel : Description<LayerNormConfig, LayerNormBackwardArguments, Parameters::type> {
+  static constexpr const char *header = "layer_norm.hpp", *functor = "LayerNormBackward",
+                              *arguments = "LayerNormBackwardArguments";
+  static constexpr int local_floats(const LayerNormConfig& config) { return config.local_floats(); }
+};
+
 /// Each block's share of the parameters' gradients: launched over (1, blocks, ceil(channels / config.width())).
 struct LayerNormParametersArguments {
   const void* in;
@@ -336,6 +361,11 @@ struct LayerNormParameters {
       partial[args.channels + column + x * config.lanes] = bias_gradient[x];
     }
   }
+};
+
+struct LayerNormParametersKernel : Description<LayerNormConfig, LayerNormParametersArguments, Parameters::type> {
+  static constexpr const char *header = "layer_norm.hpp", *functor = "LayerNormParameters",
+                              *arguments = "LayerNormParametersArguments";
 };
 
 }  // namespace sylvit::kernels

@@ -17,6 +17,7 @@
 #include <bit>
 
 #include "kernels/columns.hpp"
+#include "kernels/description.hpp"
 #include "kernels/sycl.hpp"
 
 namespace sylvit::kernels {
@@ -24,7 +25,18 @@ namespace sylvit::kernels {
 struct LossConfig {
   int lanes;
   int columns;
+  int sub_group;  ///< the size of the sub-groups that it is meant for; 0: the compiler chooses
 
+  static constexpr const char *name = "LossConfig", *record = "loss";
+  static constexpr bool by_type = false;  ///< one record for all types
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("lanes", &LossConfig::lanes);
+    visit("columns", &LossConfig::columns);
+    visit("sub_group", &LossConfig::sub_group);
+  }
+  constexpr int work_items() const { return lanes; }
+  constexpr int sub_group_size() const { return sub_group; }
   constexpr int local_floats() const { return lanes; }
   constexpr bool valid() const { return lanes > 0 && columns > 0 && (lanes & (lanes - 1)) == 0; }
 };
@@ -124,6 +136,12 @@ struct SoftmaxCrossEntropy {
   }
 };
 
+struct SoftmaxCrossEntropyKernel : Description<LossConfig, CrossEntropyArguments, Parameters::logits_gradient> {
+  static constexpr const char *header = "loss.hpp", *functor = "SoftmaxCrossEntropy",
+                              *arguments = "CrossEntropyArguments";
+  static constexpr int local_floats(const LossConfig& config) { return config.local_floats(); }
+};
+
 template <class Logit, class T, LossConfig config>
 struct SigmoidCrossEntropy {
   using Arguments = CrossEntropyArguments;
@@ -168,6 +186,12 @@ struct SigmoidCrossEntropy {
   }
 };
 
+struct SigmoidCrossEntropyKernel : Description<LossConfig, CrossEntropyArguments, Parameters::logits_gradient> {
+  static constexpr const char *header = "loss.hpp", *functor = "SigmoidCrossEntropy",
+                              *arguments = "CrossEntropyArguments";
+  static constexpr int local_floats(const LossConfig& config) { return config.local_floats(); }
+};
+
 /// Launched as one work-group: mean = 1/batch Σ_b losses[b].
 struct LossMeanArguments {
   const float* losses;
@@ -188,6 +212,11 @@ struct LossMean {
     const float sum = sum_lanes<config.lanes>(item, local, sums);
     if (lane == 0) args.mean[0] = sum / static_cast<float>(args.batch);
   }
+};
+
+struct LossMeanKernel : Description<LossConfig, LossMeanArguments, Parameters::none> {
+  static constexpr const char *header = "loss.hpp", *functor = "LossMean", *arguments = "LossMeanArguments";
+  static constexpr int local_floats(const LossConfig& config) { return config.local_floats(); }
 };
 
 }  // namespace sylvit::kernels

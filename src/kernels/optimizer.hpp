@@ -21,6 +21,7 @@
 #include <sylvit/float16.hpp>
 
 #include "kernels/columns.hpp"
+#include "kernels/description.hpp"
 #include "kernels/sycl.hpp"
 
 namespace sylvit::kernels {
@@ -29,7 +30,19 @@ struct OptimizerConfig {
   int lanes;
   int columns;
   int steps;
+  int sub_group;  ///< the size of the sub-groups that it is meant for; 0: the compiler chooses
 
+  static constexpr const char *name = "OptimizerConfig", *record = "optimizer";
+  static constexpr bool by_type = false;  ///< one record for all types
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("lanes", &OptimizerConfig::lanes);
+    visit("columns", &OptimizerConfig::columns);
+    visit("steps", &OptimizerConfig::steps);
+    visit("sub_group", &OptimizerConfig::sub_group);
+  }
+  constexpr int work_items() const { return lanes; }
+  constexpr int sub_group_size() const { return sub_group; }
   constexpr int run() const { return lanes * columns * steps; }
   constexpr int local_floats() const { return lanes; }
   constexpr bool valid() const { return lanes > 0 && columns > 0 && steps > 0 && (lanes & (lanes - 1)) == 0; }
@@ -73,6 +86,11 @@ struct SquareSums {
   }
 };
 
+struct SquareSumsKernel : Description<OptimizerConfig, SquareSumsArguments, Parameters::none> {
+  static constexpr const char *header = "optimizer.hpp", *functor = "SquareSums", *arguments = "SquareSumsArguments";
+  static constexpr int local_floats(const OptimizerConfig& config) { return config.local_floats(); }
+};
+
 /// Launched as one work-group.
 struct StepControlArguments {
   const float* partials;
@@ -103,6 +121,12 @@ struct WriteStepControl {
     args.control->taken += finite ? 1 : 0;
     args.control->skipped += finite ? 0 : 1;
   }
+};
+
+struct WriteStepControlKernel : Description<OptimizerConfig, StepControlArguments, Parameters::none> {
+  static constexpr const char *header = "optimizer.hpp", *functor = "WriteStepControl",
+                              *arguments = "StepControlArguments";
+  static constexpr int local_floats(const OptimizerConfig& config) { return config.local_floats(); }
 };
 
 /// Which part of the buffer has weight decay: segment s reaches from the end of the one before to ends[s].
@@ -193,6 +217,10 @@ struct AdamW {
   }
 };
 
+struct AdamWKernel : Description<OptimizerConfig, AdamWArguments, Parameters::type> {
+  static constexpr const char *header = "optimizer.hpp", *functor = "AdamW", *arguments = "AdamWArguments";
+};
+
 /// Launched as AdamW is.
 struct SgdArguments {
   float* parameters;
@@ -233,6 +261,10 @@ struct Sgd {
       });
     });
   }
+};
+
+struct SgdKernel : Description<OptimizerConfig, SgdArguments, Parameters::type> {
+  static constexpr const char *header = "optimizer.hpp", *functor = "Sgd", *arguments = "SgdArguments";
 };
 
 }  // namespace sylvit::kernels

@@ -19,6 +19,7 @@
 #include <sylvit/float16.hpp>
 
 #include "kernels/columns.hpp"
+#include "kernels/description.hpp"
 #include "kernels/sycl.hpp"
 
 namespace sylvit::kernels {
@@ -27,7 +28,17 @@ struct PatchRowsConfig {
   int lanes;
   int columns;
   int segments;
+  int sub_group;  ///< the size of the sub-groups that it is meant for; 0: the compiler chooses
 
+  static constexpr const char *name = "PatchRowsConfig", *record = "patch_rows";
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("lanes", &PatchRowsConfig::lanes);
+    visit("columns", &PatchRowsConfig::columns);
+    visit("segments", &PatchRowsConfig::segments);
+    visit("sub_group", &PatchRowsConfig::sub_group);
+  }
+  constexpr int sub_group_size() const { return sub_group; }
   constexpr int work_items() const { return lanes * segments; }
   constexpr bool valid() const { return lanes > 0 && columns > 0 && segments > 0; }
 };
@@ -70,11 +81,26 @@ struct PatchRows {
   }
 };
 
+struct PatchRowsKernel : Description<PatchRowsConfig, PatchRowsArguments, Parameters::type> {
+  static constexpr const char *header = "tokens.hpp", *functor = "PatchRows", *arguments = "PatchRowsArguments";
+};
+
 struct TokensConfig {
   int lanes;
   int columns;
   int rows;
+  int sub_group;  ///< the size of the sub-groups that it is meant for; 0: the compiler chooses
 
+  static constexpr const char *name = "TokensConfig", *record = "tokens";
+  template <class Visit>
+  static constexpr void members(const Visit& visit) {
+    visit("lanes", &TokensConfig::lanes);
+    visit("columns", &TokensConfig::columns);
+    visit("rows", &TokensConfig::rows);
+    visit("sub_group", &TokensConfig::sub_group);
+  }
+  constexpr int work_items() const { return lanes; }
+  constexpr int sub_group_size() const { return sub_group; }
   constexpr int block() const { return lanes * columns; }
   constexpr bool valid() const { return lanes > 0 && columns > 0 && rows > 0; }
 };
@@ -122,6 +148,11 @@ struct AssembleTokens {
       }
     }
   }
+};
+
+struct AssembleTokensKernel : Description<TokensConfig, AssembleTokensArguments, Parameters::type_parameters> {
+  static constexpr const char *header = "tokens.hpp", *functor = "AssembleTokens",
+                              *arguments = "AssembleTokensArguments";
 };
 
 /// Launched over (1, ceil(tokens / rows), ceil(width / block)) work-groups.
@@ -192,6 +223,11 @@ struct AssembleTokensBackward {
   }
 };
 
+struct AssembleTokensBackwardKernel : Description<TokensConfig, AssembleTokensBackwardArguments, Parameters::type> {
+  static constexpr const char *header = "tokens.hpp", *functor = "AssembleTokensBackward",
+                              *arguments = "AssembleTokensBackwardArguments";
+};
+
 /// Launched over (batch, 1, ceil(width / block)) work-groups.
 struct PoolAverageArguments {
   const void* in;
@@ -236,6 +272,10 @@ struct PoolAverage {
   }
 };
 
+struct PoolAverageKernel : Description<TokensConfig, PoolAverageArguments, Parameters::type> {
+  static constexpr const char *header = "tokens.hpp", *functor = "PoolAverage", *arguments = "PoolAverageArguments";
+};
+
 /// Launched over (batch, ceil(tokens / rows), 1) work-groups. Tokens of [begin, end) get factor d_pooled, the others 0.
 struct PoolBackwardArguments {
   const void* pooled_gradient;
@@ -270,6 +310,10 @@ struct PoolBackward {
                                                   [&](int /*x*/, int c) { to[c] = static_cast<T>(0.0F); });
     }
   }
+};
+
+struct PoolBackwardKernel : Description<TokensConfig, PoolBackwardArguments, Parameters::type> {
+  static constexpr const char *header = "tokens.hpp", *functor = "PoolBackward", *arguments = "PoolBackwardArguments";
 };
 
 }  // namespace sylvit::kernels

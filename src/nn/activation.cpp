@@ -2,7 +2,10 @@
 
 #include <initializer_list>
 
+#include "catalogue/kernel.hpp"
+#include "kernels/activation.hpp"
 #include "nn/tensor_checks.hpp"
+#include "tuning/choice.hpp"
 
 namespace sylvit::nn {
 
@@ -38,11 +41,8 @@ void check_given(std::string_view operation, std::initializer_list<TensorView> n
 template <class MakeKernel, class Arguments>
 sycl::event launch_rows(const Device& device, DType dtype, const MakeKernel& kernel, const Arguments& arguments,
                         Events after) {
-  const auto config = activation_config(tuning::table_for(device), dtype);
-  return launch(device, kernel(config),
-                {.groups = {1, 1, divided_up(arguments.rows, config.rows)},
-                 .work_items = static_cast<std::size_t>(config.work_items)},
-                arguments, after);
+  const auto config = tuning::config_for<kernels::ActivationConfig>(tuning::table_for(device), dtype);
+  return launch(device, kernel(config), {1, 1, divided_up(arguments.rows, config.rows)}, arguments, after);
 }
 
 }  // namespace
@@ -52,12 +52,13 @@ sycl::event gelu_backward(const Device& device, Gelu form, const TensorView& u, 
   check_given("gelu_backward", {u, out_gradient, u_gradient});
   check("gelu_backward", {u, out_gradient}, {u_gradient, out});
   return launch_rows(
-      device, u.dtype(), [&](const auto& config) { return gelu_backward_kernel(form, u.dtype(), config); },
-      kernels::ActivationBackwardArguments{.kept = u.data(),
+      device, u.dtype(),
+      [&](const auto& config) { return catalogue::kernel<kernels::ActivationBackwardKernel>(config, form, u.dtype()); },
+      kernels::ActivationBackwardArguments{.pre_activation = u.data(),
                                            .out_gradient = out_gradient.data(),
                                            .in_gradient = u_gradient.data(),
                                            .out = out.data(),
-                                           .kept_stride = u.stride(0),
+                                           .pre_activation_stride = u.stride(0),
                                            .out_gradient_stride = out_gradient.stride(0),
                                            .in_gradient_stride = u_gradient.stride(0),
                                            .out_stride = out.stride(0),
@@ -71,7 +72,8 @@ sycl::event multiply(const Device& device, const TensorView& x, const TensorView
   check_given("multiply", {x, y, out});
   check("multiply", {x, y}, {out});
   return launch_rows(
-      device, x.dtype(), [&](const auto& config) { return multiply_kernel(x.dtype(), config); },
+      device, x.dtype(),
+      [&](const auto& config) { return catalogue::kernel<kernels::MultiplyKernel>(config, x.dtype()); },
       kernels::MultiplyArguments{.x = x.data(),
                                  .y = y.data(),
                                  .out = out.data(),
@@ -89,7 +91,8 @@ sycl::event multiply_backward(const Device& device, const TensorView& x, const T
   check_given("multiply_backward", {x, y, out_gradient, x_gradient, y_gradient});
   check("multiply_backward", {x, y, out_gradient}, {x_gradient, y_gradient});
   return launch_rows(
-      device, x.dtype(), [&](const auto& config) { return multiply_backward_kernel(x.dtype(), config); },
+      device, x.dtype(),
+      [&](const auto& config) { return catalogue::kernel<kernels::MultiplyBackwardKernel>(config, x.dtype()); },
       kernels::MultiplyBackwardArguments{.x = x.data(),
                                          .y = y.data(),
                                          .out_gradient = out_gradient.data(),

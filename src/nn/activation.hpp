@@ -7,13 +7,15 @@
 #include <sylvit/device.hpp>
 #include <sylvit/tensor.hpp>
 
+#include "catalogue/kernel.hpp"
 #include "nn/basic.hpp"
-#include "nn/row_kernels.hpp"
 
 namespace sylvit::nn {
 
+using catalogue::Gelu;
+
 /// u_gradient = out_gradient * gelu'(u); u_gradient may be out_gradient. Optional: out = gelu(u), with the bits that
-/// a product with GELU behind it gave it, which may be u.
+/// a product with GELU after it gave it, which may be u.
 sycl::event gelu_backward(const Device& device, Gelu form, const TensorView& u, const TensorView& out_gradient,
                           const TensorView& u_gradient, const TensorView& out = {}, Events after = {});
 

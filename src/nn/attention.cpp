@@ -2,28 +2,36 @@
 #include <sylvit/attention.hpp>
 #include <sylvit/memory.hpp>
 
-#include <array>
 #include <cmath>
 
+#include "base/counts.hpp"
+#include "catalogue/head_sizes.hpp"
+#include "catalogue/kernel.hpp"
+#include "catalogue/records.hpp"
+#include "kernels/attention_backward_head.hpp"
+#include "kernels/attention_backward_partial.hpp"
+#include "kernels/attention_backward_rows.hpp"
+#include "kernels/attention_backward_split.hpp"
+#include "kernels/attention_forward.hpp"
 #include "nn/attention_checks.hpp"
-#include "nn/attention_kernels.hpp"
+#include "nn/attention_choice.hpp"
 #include "nn/attention_linear.hpp"
 #include "nn/layer_norm.hpp"
+#include "nn/strides.hpp"
 #include "nn/workspace.hpp"
-#include "runtime/counts.hpp"
+#include "runtime/rehearsal.hpp"
+#include "tuning/choice.hpp"
 
 namespace sylvit {
 
 namespace {
 
-using kernels::AttentionStrides;
+using base::divided_up;
+using base::size;
 using nn::AttentionSizes;
 using nn::BackwardCut;
+using nn::strides_of;
 using nn::Workspace;
-using runtime::divided_up;
-using runtime::size;
-
-AttentionStrides strides_of(const TensorView& view) { return {view.stride(0), view.stride(1), view.stride(2)}; }
 
 /// Everything about a call that follows from its description, its shapes and the device.
 struct Plan {
@@ -51,33 +59,27 @@ struct Plan {
 Plan make_plan(const Device& device, const AttentionDescription& description, const AttentionInputs& inputs) {
   const AttentionSizes sizes = nn::check_inputs(description, inputs);
   const tuning::Table& table = tuning::table_for(device);
-  const std::int64_t head_size = nn::compiled_head_size(device.info().toolchain, sizes.head_size);
-  const nn::AttentionCase wanted{description.score, sizes.dtype, head_size, sizes.keys};
-  const tuning::Record& forward_record = nn::forward_record(table, wanted);
-  const tuning::Record& backward_record = nn::backward_record(table, wanted);
+  const std::int64_t head_size = catalogue::compiled_head_size(device.info().toolchain, sizes.head_size);
+  const nn::AttentionQuery wanted{description.score, sizes.dtype, head_size, sizes.keys};
+  const tuning::Record& forward_record = table.find(wanted.of(kernels::AttentionForwardConfig::record));
+  const tuning::Record& backward_record = table.find(wanted.of(kernels::AttentionBackwardConfig::record));
   Plan plan{description,
             sizes,
             table,
             forward_record,
             backward_record,
-            nn::forward_config(forward_record, head_size),
-            nn::backward_config(backward_record, head_size),
-            nn::backward_cut(backward_record),
+            tuning::config_of<kernels::AttentionForwardConfig>(forward_record, head_size),
+            tuning::config_of<kernels::AttentionBackwardConfig>(backward_record, head_size),
+            BackwardCut::head,
             nn::linear_forward_wanted(description, sizes),
             nn::linear_backward_wanted(description, sizes),
             nullptr,
             {}};
+  plan.cut = nn::backward_cut(device, backward_record, sizes.batch * sizes.kv_heads, plan.key_blocks());
   if (plan.linear_forward || plan.linear_backward) {
-    plan.linear_record = &nn::linear_record(table, wanted);
-    plan.linear = nn::linear_config(*plan.linear_record, head_size);
+    plan.linear_record = &table.find(wanted.of(kernels::AttentionLinearConfig::record));
+    plan.linear = tuning::config_of<kernels::AttentionLinearConfig>(*plan.linear_record, head_size);
   }
-  // A head a work-group leaves units idle when there are few heads. The bits do not depend on the cut, so the batch may
-  // decide. Only where any kernel can be built: ahead of time, the record's own cut is the one that is compiled in. And
-  // only for few key blocks, since each has a dQ of its own.
-  constexpr std::size_t most_partials = 8;
-  if (plan.cut == BackwardCut::head && sizes.batch * sizes.kv_heads <= nn::most_heads_that_idle(device) &&
-      plan.key_blocks() > 1 && plan.key_blocks() <= most_partials && device.info().toolchain == "rtc")
-    plan.cut = BackwardCut::partial;
   return plan;
 }
 
@@ -168,26 +170,24 @@ class Pass {
       linear_pass(tensors, kept.matrices).forward(last_);
       return last_.front();
     }
-    run(nn::forward_kernel(nn::ScoreFunctor(plan_.description), sizes.dtype, plan_.forward),
-        {.groups = {size(sizes.batch), size(sizes.heads), divided_up(sizes.queries, plan_.forward.queries())},
-         .work_items = size(plan_.forward.work_items()),
-         .local_floats = size(plan_.forward.local_floats())},
+    run(catalogue::kernel<kernels::AttentionForwardKernel>(plan_.forward, score(), sizes.dtype),
+        {size(sizes.batch), size(sizes.heads), divided_up(sizes.queries, plan_.forward.queries())},
         {.q = q.data(),
          .k = k.data(),
          .v = inputs_.v.data(),
          .o = o.data(),
          .lse = lse.as<float>(),
          .lengths = inputs_.lengths.as<std::int32_t>(),
-         .head_multiplier = inputs_.head_scale.as<float>(),
+         .head_scale = inputs_.head_scale.as<float>(),
          .head_alpha = inputs_.head_alpha.as<float>(),
          .q_strides = strides_of(q),
          .k_strides = strides_of(k),
          .v_strides = strides_of(inputs_.v),
          .o_strides = strides_of(o),
-         .query_length = static_cast<int>(sizes.queries),
-         .key_length = static_cast<int>(sizes.keys),
+         .queries = static_cast<int>(sizes.queries),
+         .keys = static_cast<int>(sizes.keys),
          .head_size = static_cast<int>(sizes.head_size),
-         .queries_per_key_head = static_cast<int>(sizes.heads / sizes.kv_heads),
+         .heads_per_kv_head = static_cast<int>(sizes.heads / sizes.kv_heads),
          .causal = plan_.description.causal ? 1 : 0,
          .scale = plan_.scale(),
          .alpha = plan_.description.alpha,
@@ -213,9 +213,11 @@ class Pass {
  private:
   /// Launches after everything so far. The steps of a pass form a chain, so one event is enough to hold on to.
   template <class Arguments>
-  void run(const runtime::Kernel<Arguments>& kernel, const runtime::Grid& grid, const Arguments& arguments) {
-    last_.assign(1, runtime::launch(device_, kernel, grid, arguments, last_));
+  void run(const runtime::Kernel<Arguments>& kernel, const sycl::range<3>& groups, const Arguments& arguments) {
+    last_.assign(1, runtime::launch(device_, kernel, groups, arguments, last_));
   }
+
+  catalogue::ScoreFunctor score() const { return catalogue::ScoreFunctor(plan_.description); }
 
   nn::LinearTensors linear_tensors(const TensorView& q, const TensorView& k) const {
     return {.q = q, .k = k, .v = inputs_.v, .lengths = inputs_.lengths};
@@ -246,15 +248,13 @@ class Pass {
   /// Softmax: delta_i = dO_i · O_i.
   void row_products(const TensorView& o, const TensorView& o_gradient, float* delta) {
     const AttentionSizes& sizes = plan_.sizes;
-    const kernels::AttentionBackwardRowsConfig config = nn::backward_rows_config(plan_.table);
-    run(nn::backward_rows_kernel(sizes.dtype, config),
-        {.groups = {size(sizes.batch), size(sizes.heads), divided_up(sizes.queries, config.rows)},
-         .work_items = size(config.work_items()),
-         .local_floats = size(config.local_floats())},
-        {.output_gradient = o_gradient.data(),
+    const auto config = tuning::config_for<kernels::AttentionBackwardRowsConfig>(plan_.table);
+    run(catalogue::kernel<kernels::AttentionBackwardRowsKernel>(config, sizes.dtype),
+        {size(sizes.batch), size(sizes.heads), divided_up(sizes.queries, config.rows)},
+        {.o_gradient = o_gradient.data(),
          .output = o.data(),
          .delta = delta,
-         .output_gradient_strides = strides_of(o_gradient),
+         .o_gradient_strides = strides_of(o_gradient),
          .output_strides = strides_of(o),
          .heads = static_cast<int>(sizes.heads),
          .queries = static_cast<int>(sizes.queries),
@@ -268,14 +268,14 @@ class Pass {
     const bool normed = plan_.description.qk_norm;
     const TensorView& q = normed ? kept.normed.q : inputs_.q;
     const TensorView& k = normed ? kept.normed.k : inputs_.k;
-    const TensorView& dq = normed ? kept.q_gradient : gradients.q;
-    const TensorView& dk = normed ? kept.k_gradient : gradients.k;
+    const TensorView& q_gradient = normed ? kept.q_gradient : gradients.q;
+    const TensorView& k_gradient = normed ? kept.k_gradient : gradients.k;
     if (plan_.linear_backward) {
       nn::LinearTensors tensors = linear_tensors(q, k);
       tensors.o = o_gradient;
-      tensors.dq = dq;
-      tensors.dk = dk;
-      tensors.dv = gradients.v;
+      tensors.q_gradient = q_gradient;
+      tensors.k_gradient = k_gradient;
+      tensors.v_gradient = gradients.v;
       tensors.row_dots = kept.row_dots;
       linear_pass(tensors, kept.sums).backward(last_);
       return;
@@ -290,17 +290,17 @@ class Pass {
     const kernels::AttentionBackwardArguments arguments{.q = q.data(),
                                                         .k = k.data(),
                                                         .v = inputs_.v.data(),
-                                                        .output_gradient = o_gradient.data(),
-                                                        .dq = dq.data(),
-                                                        .dk = dk.data(),
-                                                        .dv = gradients.v.data(),
+                                                        .o_gradient = o_gradient.data(),
+                                                        .q_gradient = q_gradient.data(),
+                                                        .k_gradient = k_gradient.data(),
+                                                        .v_gradient = gradients.v.data(),
                                                         .q_strides = strides_of(q),
                                                         .k_strides = strides_of(k),
                                                         .v_strides = strides_of(inputs_.v),
-                                                        .output_gradient_strides = strides_of(o_gradient),
-                                                        .dq_strides = strides_of(dq),
-                                                        .dk_strides = strides_of(dk),
-                                                        .dv_strides = strides_of(gradients.v),
+                                                        .o_gradient_strides = strides_of(o_gradient),
+                                                        .q_gradient_strides = strides_of(q_gradient),
+                                                        .k_gradient_strides = strides_of(k_gradient),
+                                                        .v_gradient_strides = strides_of(gradients.v),
                                                         .lengths = inputs_.lengths.as<std::int32_t>(),
                                                         .head_scale = inputs_.head_scale.as<float>(),
                                                         .head_alpha = inputs_.head_alpha.as<float>(),
@@ -320,35 +320,32 @@ class Pass {
                                                         .divisor = plan_.description.divisor};
     const std::size_t batch = size(sizes.batch);
     const std::size_t kv_heads = size(sizes.kv_heads);
-    const std::size_t work_items = size(config.work_items());
-    const runtime::Grid key_blocks{{batch, kv_heads, plan_.key_blocks()}, work_items, size(config.local_floats())};
-    std::vector<runtime::Grid> grids;
+    const DType dtype = sizes.dtype;
+    const sycl::range<3> key_blocks{batch, kv_heads, plan_.key_blocks()};
     switch (plan_.cut) {
       case BackwardCut::head:
-        grids = {{{batch, kv_heads, 1}, work_items, size(config.local_floats())}};
+        run(catalogue::kernel<kernels::AttentionBackwardHeadKernel>(config, score(), dtype), {batch, kv_heads, 1},
+            arguments);
         break;
       case BackwardCut::split:
-        grids = {{{batch, size(sizes.heads),
-                   divided_up(static_cast<std::int64_t>(query_blocks), static_cast<std::int64_t>(share))},
-                  work_items,
-                  size(config.local_floats_of_queries())},
-                 key_blocks};
+        run(catalogue::kernel<kernels::AttentionBackwardQueriesKernel>(config, score(), dtype),
+            {batch, size(sizes.heads),
+             divided_up(static_cast<std::int64_t>(query_blocks), static_cast<std::int64_t>(share))},
+            arguments);
+        run(catalogue::kernel<kernels::AttentionBackwardKeysKernel>(config, score(), dtype), key_blocks, arguments);
         break;
       case BackwardCut::partial:
-        grids = {key_blocks, {{batch, size(sizes.heads), query_blocks}, work_items, 0}};
+        run(catalogue::kernel<kernels::AttentionBackwardPartialKernel>(config, score(), dtype), key_blocks, arguments);
+        run(catalogue::kernel<kernels::AttentionBackwardPartialSumKernel>(config, dtype),
+            {batch, size(sizes.heads), query_blocks}, arguments);
         break;
     }
-    const auto kernels = nn::backward_kernels(plan_.cut, nn::ScoreFunctor(plan_.description), sizes.dtype, config);
-    for (std::size_t i = 0; i < kernels.size(); ++i) run(kernels[i], grids[i], arguments);
   }
 
   void head_sums(const AttentionGradients& gradients, const BackwardMemory& kept) {
     const AttentionSizes& sizes = plan_.sizes;
-    const kernels::AttentionBackwardHeadSumsConfig config = nn::head_sums_config(plan_.table);
-    run(nn::head_sums_kernel(config),
-        {.groups = {size(sizes.heads), 1, 1},
-         .work_items = size(config.work_items()),
-         .local_floats = size(config.local_floats())},
+    const auto config = tuning::config_for<kernels::AttentionBackwardHeadSumsConfig>(plan_.table);
+    run(catalogue::kernel<kernels::AttentionBackwardHeadSumsKernel>(config), {size(sizes.heads), 1, 1},
         {.row_dots = kept.row_dots,
          .lengths = inputs_.lengths.as<std::int32_t>(),
          .head_scale = inputs_.head_scale.as<float>(),
@@ -368,7 +365,8 @@ class Pass {
 };
 
 AttentionPlan linear_plan(const Plan& plan) {
-  return {"attention_linear " + nn::text(plan.linear), plan.linear_record->source(), plan.linear_record->estimated()};
+  return {"attention_linear " + catalogue::text_of(plan.linear), plan.linear_record->source(),
+          plan.linear_record->estimated()};
 }
 
 }  // namespace
@@ -406,53 +404,50 @@ sycl::event attention_backward(const Device& device, const AttentionDescription&
   return Pass(device, plan, inputs, after).backward(o, lse, o_gradient, gradients, workspace);
 }
 
-namespace nn {
-
-std::vector<runtime::KernelName> attention_kernels_for(const Device& device, const AttentionDescription& description,
-                                                       const AttentionInputs& inputs, bool backward) {
-  const Plan plan = make_plan(device, description, inputs);
-  const DType dtype = plan.sizes.dtype;
-  const nn::ScoreFunctor score(description);
-  std::vector<runtime::KernelName> kernels;
-  if (plan.linear_forward || (backward && plan.linear_backward)) {
-    kernels.push_back(nn::linear_sum_kernel(dtype, plan.linear));
-    kernels.push_back(nn::linear_product_kernel(dtype, plan.linear));
-  }
-  if (!plan.linear_forward) kernels.push_back(nn::forward_kernel(score, dtype, plan.forward));
-  if (description.qk_norm)
-    for (const runtime::KernelName& kernel : nn::layer_norm_kernels(plan.table, dtype, backward))
-      kernels.push_back(kernel);
-  if (backward) {
-    if (!plan.linear_backward)
-      for (const runtime::KernelName& kernel : nn::backward_kernels(plan.cut, score, dtype, plan.backward))
-        kernels.push_back(kernel);
-    if (description.score == Score::softmax)
-      kernels.push_back(nn::backward_rows_kernel(dtype, nn::backward_rows_config(plan.table)));
-    kernels.push_back(nn::head_sums_kernel(nn::head_sums_config(plan.table)));
-  }
-  return kernels;
-}
-
-}  // namespace nn
-
 void attention_prepare(const Device& device, const AttentionDescription& description, const AttentionInputs& inputs,
                        bool backward) {
-  runtime::prepare(device, nn::attention_kernels_for(device, description, inputs, backward));
+  const AttentionSizes sizes = nn::check_inputs(description, inputs);
+  const runtime::Rehearsal rehearsal(device);
+  // More than any tensors and any workspace: they must not overlap.
+  constexpr std::size_t plenty = std::size_t{1} << 42;
+  const Memory pretended(rehearsal.device(), plenty, "planning");
+  const Memory workspace(rehearsal.device(), plenty, "planning");
+  Workspace outside(pretended.data());
+  const auto like = [&](const TensorView& view) {
+    return outside.take_if(static_cast<bool>(view), view.dtype(), view.shape());
+  };
+  const TensorView o = like(inputs.q);
+  const TensorView lse =
+      outside.take_if(description.score == Score::softmax, DType::f32, {sizes.batch, sizes.heads, sizes.queries});
+  attention_forward(rehearsal.device(), description, inputs, o, lse, workspace.data());
+  if (backward) {
+    const AttentionGradients gradients{.q = like(inputs.q),
+                                       .k = like(inputs.k),
+                                       .v = like(inputs.v),
+                                       .head_scale = like(inputs.head_scale),
+                                       .head_alpha = like(inputs.head_alpha),
+                                       .q_norm_weight = like(inputs.q_norm_weight),
+                                       .q_norm_bias = like(inputs.q_norm_bias),
+                                       .k_norm_weight = like(inputs.k_norm_weight),
+                                       .k_norm_bias = like(inputs.k_norm_bias)};
+    attention_backward(rehearsal.device(), description, inputs, o, lse, like(o), gradients, workspace.data());
+  }
+  runtime::prepare(device, rehearsal.kernels());
 }
 
 AttentionPlan attention_forward_plan(const Device& device, const AttentionDescription& description,
                                      const AttentionInputs& inputs) {
   const Plan plan = make_plan(device, description, inputs);
   if (plan.linear_forward) return linear_plan(plan);
-  return {nn::text(plan.forward), plan.forward_record.source(), plan.forward_record.estimated()};
+  return {catalogue::text_of(plan.forward), plan.forward_record.source(), plan.forward_record.estimated()};
 }
 
 AttentionPlan attention_backward_plan(const Device& device, const AttentionDescription& description,
                                       const AttentionInputs& inputs) {
   const Plan plan = make_plan(device, description, inputs);
   if (plan.linear_backward) return linear_plan(plan);
-  constexpr std::array cuts = {"head", "split", "partial"};
-  return {nn::text(plan.backward) + " cut " + cuts[static_cast<std::size_t>(plan.cut)], plan.backward_record.source(),
+  const std::string cut(catalogue::choices_of("cut")[static_cast<std::size_t>(plan.cut)]);
+  return {catalogue::text_of(plan.backward) + " cut " + cut, plan.backward_record.source(),
           plan.backward_record.estimated()};
 }
 

@@ -6,6 +6,9 @@
 #include <limits>
 #include <vector>
 
+#include "base/head_sizes.hpp"
+#include "base/storage_types.hpp"
+
 namespace sylvit {
 
 void check_lengths(std::span<const std::int32_t> lengths, std::int64_t keys) {
@@ -31,14 +34,14 @@ std::string described(const Named& tensor) {
          tensor.view.shape().text();
 }
 
-void require(bool condition, const Named& tensor, const std::string& rule) {
+void require_form(bool condition, const Named& tensor, const std::string& rule) {
   if (!condition) throw Error(described(tensor) + ", and must be " + rule);
 }
 
 /// A tensor of rows whose channels are contiguous.
 void require_rows(const Named& tensor, DType dtype, const Shape& shape) {
-  require(tensor.view.dtype() == dtype && tensor.view.shape() == shape, tensor,
-          std::string(name_of(dtype)) + " " + shape.text());
+  require_form(tensor.view.dtype() == dtype && tensor.view.shape() == shape, tensor,
+               std::string(name_of(dtype)) + " " + shape.text());
   if (shape[3] > 1 && tensor.view.stride(3) != 1)
     throw Error(std::string(tensor.name) + " has stride " + std::to_string(tensor.view.stride(3)) +
                 " along its last axis, which must be contiguous");
@@ -46,8 +49,8 @@ void require_rows(const Named& tensor, DType dtype, const Shape& shape) {
 
 void require_dense(const Named& tensor, DType dtype, const Shape& shape) {
   if (!tensor.view) return;
-  require(tensor.view.dtype() == dtype && tensor.view.shape() == shape && tensor.view.is_dense(), tensor,
-          "dense " + std::string(name_of(dtype)) + " " + shape.text());
+  require_form(tensor.view.dtype() == dtype && tensor.view.shape() == shape && tensor.view.is_dense(), tensor,
+               "dense " + std::string(name_of(dtype)) + " " + shape.text());
 }
 
 /// Nothing that is written may share memory with anything else.
@@ -107,14 +110,14 @@ AttentionSizes check_inputs(const AttentionDescription& description, const Atten
   check_description(description);
   const Named q{"q", inputs.q};
   const Named k{"k", inputs.k};
-  require(q.view.shape().rank() == 4, q, "[B, H, Lq, d]");
-  require(k.view.shape().rank() == 4, k, "[B, Hkv, Lk, d]");
+  require_form(q.view.shape().rank() == 4, q, "[B, H, Lq, d]");
+  require_form(k.view.shape().rank() == 4, k, "[B, Hkv, Lk, d]");
   const AttentionSizes sizes{q.view.extent(0), q.view.extent(1), k.view.extent(1), q.view.extent(2),
                              k.view.extent(2), q.view.extent(3), q.view.dtype()};
-  require(sizes.dtype == DType::f32 || sizes.dtype == DType::bf16 || sizes.dtype == DType::f16, q, "f32, bf16 or f16");
-  if (sizes.head_size % 8 != 0 || sizes.head_size < 16 || sizes.head_size > 256)
-    throw Error(described(q) + ": its head size " + std::to_string(sizes.head_size) +
-                " must be a multiple of 8 from 16 to 256");
+  require_form(base::is_storage(sizes.dtype), q, "f32, bf16 or f16");
+  if (!base::is_head_size(sizes.head_size))
+    throw Error(described(q) + ": its head size " + std::to_string(sizes.head_size) + " must be " +
+                base::head_size_rule());
   if (sizes.kv_heads == 0 || sizes.heads % sizes.kv_heads != 0)
     throw Error(described(q) + " and " + described(k) + ": the " + std::to_string(sizes.heads) +
                 " heads of q must be a multiple of the " + std::to_string(sizes.kv_heads) + " heads of k");

@@ -1,7 +1,8 @@
 #include "nn/attention_linear.hpp"
 
-#include "nn/attention_kernels.hpp"
-#include "runtime/counts.hpp"
+#include "base/counts.hpp"
+#include "catalogue/kernel.hpp"
+#include "nn/strides.hpp"
 
 namespace sylvit::nn {
 
@@ -26,11 +27,7 @@ bool cheaper(const AttentionDescription& description, const AttentionSizes& size
   return advantage_of_pairs * linear < pairs * queries * keys;
 }
 
-kernels::AttentionStrides strides_of(const TensorView& view) {
-  return {view.stride(0), view.stride(1), view.stride(2)};
-}
-
-using runtime::size;
+using base::size;
 
 /// One matrix for every key head.
 std::int64_t floats(const AttentionSizes& sizes, const kernels::AttentionLinearConfig& config) {
@@ -66,23 +63,21 @@ void LinearPass::backward(std::vector<sycl::event>& last) const {
   float* transposed_gradient = gradient + floats(sizes_, config_);
   sum(last, Rows::of_keys, tensors_.v, tensors_.k, factor_one, transposed, nullptr);
   sum(last, Rows::of_queries, tensors_.o, tensors_.q, factor_, transposed_gradient, gradient);
-  product(last, Rows::of_queries, tensors_.o, transposed, tensors_.dq, factor_, tensors_.q, tensors_.row_dots);
-  product(last, Rows::of_keys, tensors_.v, transposed_gradient, tensors_.dk, factor_one);
-  product(last, Rows::of_keys, tensors_.k, gradient, tensors_.dv, factor_one);
+  product(last, Rows::of_queries, tensors_.o, transposed, tensors_.q_gradient, factor_, tensors_.q, tensors_.row_dots);
+  product(last, Rows::of_keys, tensors_.v, transposed_gradient, tensors_.k_gradient, factor_one);
+  product(last, Rows::of_keys, tensors_.k, gradient, tensors_.v_gradient, factor_one);
 }
 
 kernels::AttentionLinearRows LinearPass::rows(Rows which) const {
   return {.lengths = tensors_.lengths.as<std::int32_t>(),
-          .key_length = static_cast<int>(sizes_.keys),
+          .keys = static_cast<int>(sizes_.keys),
           .length = static_cast<int>(which == Rows::of_keys ? sizes_.keys : sizes_.queries),
           .are_keys = which == Rows::of_keys ? 1 : 0};
 }
 
 void LinearPass::sum(std::vector<sycl::event>& last, Rows which, const TensorView& left, const TensorView& right,
                      const kernels::AttentionLinearFactor& factor, float* to, float* transposed) const {
-  const runtime::Grid grid{.groups = {size(sizes_.batch), size(sizes_.kv_heads), size(config_.stripes())},
-                           .work_items = size(config_.work_items()),
-                           .local_floats = size(config_.local_floats_of_sum())};
+  const sycl::range<3> groups{size(sizes_.batch), size(sizes_.kv_heads), size(config_.stripes())};
   const kernels::AttentionLinearSumArguments arguments{
       .left = left.data(),
       .right = right.data(),
@@ -94,16 +89,15 @@ void LinearPass::sum(std::vector<sycl::event>& last, Rows which, const TensorVie
       .rows = rows(which),
       .heads_per_matrix = static_cast<int>(left.extent(1) / sizes_.kv_heads),
       .head_size = static_cast<int>(sizes_.head_size)};
-  last.assign(1, runtime::launch(device_, linear_sum_kernel(sizes_.dtype, config_), grid, arguments, last));
+  last.assign(1, runtime::launch(device_, catalogue::kernel<kernels::AttentionLinearSumKernel>(config_, sizes_.dtype),
+                                 groups, arguments, last));
 }
 
 void LinearPass::product(std::vector<sycl::event>& last, Rows which, const TensorView& in, const float* matrix,
                          const TensorView& out, const kernels::AttentionLinearFactor& factor, const TensorView& other,
                          float* row_dots) const {
   const std::int64_t blocks = (in.extent(2) + config_.row_block - 1) / config_.row_block;
-  const runtime::Grid grid{.groups = {size(sizes_.batch), size(in.extent(1)), size(blocks)},
-                           .work_items = size(config_.work_items()),
-                           .local_floats = size(config_.local_floats_of_product())};
+  const sycl::range<3> groups{size(sizes_.batch), size(in.extent(1)), size(blocks)};
   const kernels::AttentionLinearProductArguments arguments{
       .in = in.data(),
       .matrix = matrix,
@@ -112,12 +106,14 @@ void LinearPass::product(std::vector<sycl::event>& last, Rows which, const Tenso
       .row_dots = row_dots,
       .in_strides = strides_of(in),
       .out_strides = strides_of(out),
-      .other_strides = other ? strides_of(other) : kernels::AttentionStrides{0, 0, 0},
+      .other_strides = strides_of(other),
       .factor = factor,
       .rows = rows(which),
       .heads_per_matrix = static_cast<int>(in.extent(1) / sizes_.kv_heads),
       .head_size = static_cast<int>(sizes_.head_size)};
-  last.assign(1, runtime::launch(device_, linear_product_kernel(sizes_.dtype, config_), grid, arguments, last));
+  last.assign(1,
+              runtime::launch(device_, catalogue::kernel<kernels::AttentionLinearProductKernel>(config_, sizes_.dtype),
+                              groups, arguments, last));
 }
 
 }  // namespace sylvit::nn

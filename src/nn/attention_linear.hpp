@@ -24,7 +24,7 @@ struct LinearTensors {
   TensorView q = {}, k = {}, v = {};
   TensorView lengths = {};
   TensorView o = {};  ///< forward: the output; backward: its gradient
-  TensorView dq = {}, dk = {}, dv = {};
+  TensorView q_gradient = {}, k_gradient = {}, v_gradient = {};
   float* row_dots = nullptr;  ///< backward: wanted for the gradients of head_scale and head_alpha
 };
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
-#include "nn/row_kernels.hpp"
+#include "catalogue/kernel.hpp"
+#include "kernels/column_sums.hpp"
 #include "nn/tensor_checks.hpp"
+#include "tuning/choice.hpp"
 
 namespace sylvit::nn {
 
@@ -14,12 +16,10 @@ constexpr std::int64_t most_blocks = 64;
 
 sycl::event launch_sums(const Device& device, DType dtype, std::size_t matrices, RowBlocks blocks,
                         const kernels::ColumnSumsArguments& arguments, Events after) {
-  const auto config = column_sums_config(tuning::table_for(device), dtype);
-  return launch(
-      device, column_sums_kernel(dtype, config),
-      {.groups = {matrices, static_cast<std::size_t>(blocks.count), divided_up(arguments.columns, config.width())},
-       .work_items = static_cast<std::size_t>(config.work_items())},
-      arguments, after);
+  const auto config = tuning::config_for<kernels::ColumnSumsConfig>(tuning::table_for(device), dtype);
+  return launch(device, catalogue::kernel<kernels::ColumnSumsKernel>(config, dtype),
+                {matrices, static_cast<std::size_t>(blocks.count), divided_up(arguments.columns, config.width())},
+                arguments, after);
 }
 
 }  // namespace

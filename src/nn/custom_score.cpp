@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "nn/names.hpp"
+#include "base/names.hpp"
 #include "runtime/kernel.hpp"
 #include "runtime/kernel_cache.hpp"
 
@@ -22,7 +22,7 @@ bool is_identifier(const std::string& name) {
 
 CustomScore::CustomScore(const std::string& name, std::string source) {
   if (!is_identifier(name))
-    throw Error("a custom score cannot be called \"" + nn::shown(name) + "\"", "give it the name of its struct");
+    throw Error("a custom score cannot be called \"" + base::shown(name) + "\"", "give it the name of its struct");
   if (std::ranges::all_of(source, [](unsigned char c) { return std::isspace(c) != 0; }))
     throw Error("the custom score " + name + " has no source");
   // In a namespace of its own, named after the text: two scores of one name are two types.

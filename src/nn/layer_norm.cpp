@@ -2,8 +2,12 @@
 
 #include <sylvit/memory.hpp>
 
+#include "catalogue/kernel.hpp"
+#include "kernels/layer_norm.hpp"
 #include "nn/column_sums.hpp"
+#include "nn/strides.hpp"
 #include "nn/tensor_checks.hpp"
+#include "tuning/choice.hpp"
 
 namespace sylvit::nn {
 
@@ -24,12 +28,6 @@ struct Rows {
         channels(view.extent(view.shape().rank() - 1)) {}
   std::int64_t count() const { return batch * heads * length; }
 };
-
-kernels::AttentionStrides strides_of(const TensorView& view) {
-  const std::size_t rank = view.shape().rank();
-  if (!view) return {};
-  return {rank > 2 ? view.stride(0) : 0, rank > 3 ? view.stride(1) : 0, view.stride(rank - 2)};
-}
 
 bool is_rows(const TensorView& view) {
   const std::size_t rank = view.shape().rank();
@@ -53,10 +51,8 @@ void require_statistics(std::string_view operation, const TensorView& statistics
           operation, "dense f32 statistics of two numbers a row", statistics, in);
 }
 
-runtime::Grid grid_of(const Rows& rows, const kernels::LayerNormConfig& config) {
-  return {.groups = {size(rows.batch), size(rows.heads), divided_up(rows.length, config.rows)},
-          .work_items = size(config.work_items()),
-          .local_floats = size(config.local_floats())};
+sycl::range<3> groups_of(const Rows& rows, const kernels::LayerNormConfig& config) {
+  return {size(rows.batch), size(rows.heads), divided_up(rows.length, config.rows)};
 }
 
 /// What the backward pass keeps between its kernels.
@@ -68,7 +64,7 @@ struct BackwardMemory {
   explicit BackwardMemory(const LayerNormBackward& pass) : parameters(pass.weight_gradient || pass.bias_gradient) {
     const Rows rows(pass.in);
     if (!parameters) return;
-    if (!pass.statistics) statistics = Arena::padded(size(2 * rows.count()) * sizeof(float));
+    if (!pass.statistics) statistics = base::padded(size(2 * rows.count()) * sizeof(float));
     partial = size(room_for_row_blocks(rows.count()) * 2 * rows.channels) * sizeof(float);
   }
 };
@@ -106,8 +102,8 @@ sycl::event layer_norm_forward(const Device& device, const TensorView& in, const
   require_statistics(operation, statistics, in);
   require(same_or_apart(out, in), operation, "an out that is in itself or apart from it", in, out);
   const Rows rows(in);
-  const auto config = layer_norm_config(tuning::table_for(device), in.dtype());
-  return launch(device, layer_norm_forward_kernel(in.dtype(), config), grid_of(rows, config),
+  const auto config = tuning::config_for<kernels::LayerNormConfig>(tuning::table_for(device), in.dtype());
+  return launch(device, catalogue::kernel<kernels::LayerNormForwardKernel>(config, in.dtype()), groups_of(rows, config),
                 {.in = in.data(),
                  .out = out.data(),
                  .weight = weight.as<float>(),
@@ -133,33 +129,32 @@ sycl::event layer_norm_backward(const Device& device, const LayerNormBackward& p
   const BackwardMemory memory(pass);
   require(workspace != nullptr || memory.statistics + memory.partial == 0, "layer_norm_backward",
           "the workspace that layer_norm_backward_workspace names", pass.in, pass.in_gradient);
-  const auto config = layer_norm_config(tuning::table_for(device), pass.in.dtype());
+  const auto config = tuning::config_for<kernels::LayerNormConfig>(tuning::table_for(device), pass.in.dtype());
   float* computed = memory.statistics == 0 ? nullptr : static_cast<float*>(workspace);
-  const sycl::event rows_done =
-      launch(device, layer_norm_backward_kernel(pass.in.dtype(), config), grid_of(rows, config),
-             {.in = pass.in.data(),
-              .out_gradient = pass.out_gradient.data(),
-              .residual = pass.residual.data(),
-              .in_gradient = pass.in_gradient.data(),
-              .weight = pass.weight.as<float>(),
-              .known_statistics = pass.statistics.as<float>(),
-              .statistics = computed,
-              .lengths = pass.lengths.as<std::int32_t>(),
-              .in_strides = strides_of(pass.in),
-              .out_gradient_strides = strides_of(pass.out_gradient),
-              .residual_strides = strides_of(pass.residual),
-              .in_gradient_strides = strides_of(pass.in_gradient),
-              .heads = static_cast<int>(rows.heads),
-              .length = static_cast<int>(rows.length),
-              .channels = static_cast<int>(rows.channels),
-              .epsilon = pass.epsilon},
-             after);
+  const sycl::event rows_done = launch(
+      device, catalogue::kernel<kernels::LayerNormBackwardKernel>(config, pass.in.dtype()), groups_of(rows, config),
+      {.in = pass.in.data(),
+       .out_gradient = pass.out_gradient.data(),
+       .residual = pass.residual.data(),
+       .in_gradient = pass.in_gradient.data(),
+       .weight = pass.weight.as<float>(),
+       .known_statistics = pass.statistics.as<float>(),
+       .statistics = computed,
+       .lengths = pass.lengths.as<std::int32_t>(),
+       .in_strides = strides_of(pass.in),
+       .out_gradient_strides = strides_of(pass.out_gradient),
+       .residual_strides = strides_of(pass.residual),
+       .in_gradient_strides = strides_of(pass.in_gradient),
+       .heads = static_cast<int>(rows.heads),
+       .length = static_cast<int>(rows.length),
+       .channels = static_cast<int>(rows.channels),
+       .epsilon = pass.epsilon},
+      after);
   if (!memory.parameters) return rows_done;
   const RowBlocks blocks = row_blocks(rows.count());
   float* partial = reinterpret_cast<float*>(static_cast<std::byte*>(workspace) + memory.statistics);
-  const sycl::event cut = launch(device, layer_norm_parameters_kernel(pass.in.dtype(), config),
-                                 {.groups = {1, size(blocks.count), divided_up(rows.channels, config.width())},
-                                  .work_items = size(config.work_items())},
+  const sycl::event cut = launch(device, catalogue::kernel<kernels::LayerNormParametersKernel>(config, pass.in.dtype()),
+                                 {1, size(blocks.count), divided_up(rows.channels, config.width())},
                                  {.in = pass.in.data(),
                                   .out_gradient = pass.out_gradient.data(),
                                   .statistics = computed != nullptr ? computed : pass.statistics.as<float>(),

@@ -13,7 +13,6 @@
 #include <cstddef>
 
 #include "nn/basic.hpp"
-#include "nn/row_kernels.hpp"
 
 namespace sylvit::nn {
 

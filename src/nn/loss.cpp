@@ -1,9 +1,11 @@
 #include "nn/loss.hpp"
 
+#include "catalogue/kernel.hpp"
+#include "kernels/loss.hpp"
 #include "nn/tensor_checks.hpp"
-#include "nn/training_kernels.hpp"
+#include "tuning/choice.hpp"
 
-namespace sylvit::nn {
+namespace sylvit {
 
 namespace {
 
@@ -20,9 +22,20 @@ void check(std::span<const Label> labels, std::int64_t classes) {
 void check_labels(std::span<const std::int64_t> labels, std::int64_t classes) { check(labels, classes); }
 void check_labels(std::span<const std::int32_t> labels, std::int64_t classes) { check(labels, classes); }
 
+namespace nn {
+
+void require_targets(const TensorView& targets, const Shape& logits) {
+  const bool soft = targets.dtype() == DType::f32;
+  const bool labels = targets.dtype() == DType::i64 || targets.dtype() == DType::i32;
+  if ((soft || labels) && targets.shape() == (soft ? logits : Shape{logits[0]}) && targets.is_dense()) return;
+  throw Error("cross_entropy: the targets of logits " + logits.text() +
+              " must be dense labels, i64 or i32 [batch], or dense f32 [batch, classes], and are " +
+              described(targets));
+}
+
 sycl::event cross_entropy(const Device& device, const TensorView& logits, const TensorView& targets,
                           const TensorView& losses, const TensorView& mean, const TensorView& logits_gradient,
-                          const LossOptions& options, Events after) {
+                          const LossOptions& options, float gradient_scale, Events after) {
   constexpr const char* operation = "cross_entropy";
   require_storage(logits, 2, operation, "logits");
   const std::int64_t batch = logits.extent(0);
@@ -30,13 +43,7 @@ sycl::event cross_entropy(const Device& device, const TensorView& logits, const 
   if (batch < 1 || classes < 1) throw Error("cross_entropy: there are no logits: " + described(logits));
   if (!(options.smoothing >= 0.0F && options.smoothing <= 1.0F))
     throw Error("cross_entropy: the label smoothing is " + std::to_string(options.smoothing) + ", and must be 0 to 1");
-  const bool soft = targets.dtype() == DType::f32;
-  const bool labels = targets.dtype() == DType::i64 || targets.dtype() == DType::i32;
-  const Shape expected = soft ? Shape{batch, classes} : Shape{batch};
-  if (!(soft || labels) || targets.shape() != expected || !targets.is_dense())
-    throw Error("cross_entropy: the targets of " + described(logits) +
-                " must be dense labels, i64 or i32 [batch], or dense f32 [batch, classes], and are " +
-                described(targets));
+  require_targets(targets, logits.shape());
   require_dense(losses, DType::f32, {batch}, operation, "losses");
   require_dense(mean, DType::f32, {1}, operation, "mean loss");
   const DType type = logits_gradient ? logits_gradient.dtype() : logits.dtype();
@@ -50,25 +57,26 @@ sycl::event cross_entropy(const Device& device, const TensorView& logits, const 
   require_apart(losses, {logits, targets, mean, logits_gradient}, operation, "losses");
   require_apart(mean, {logits, targets, logits_gradient}, operation, "mean loss");
   require_apart(logits_gradient, {logits, targets}, operation, "gradient of the logits");
-  const auto config = loss_config(tuning::table_for(device));
-  const runtime::Grid grid{.groups = {1, 1, static_cast<std::size_t>(batch)},
-                           .work_items = static_cast<std::size_t>(config.lanes),
-                           .local_floats = static_cast<std::size_t>(config.local_floats())};
-  const sycl::event each =
-      launch(device, cross_entropy_kernel(options.loss == Loss::softmax, logits.dtype(), type, config), grid,
-             {.logits = logits.data(),
-              .labels64 = targets.dtype() == DType::i64 ? targets.as<std::int64_t>() : nullptr,
-              .labels32 = targets.dtype() == DType::i32 ? targets.as<std::int32_t>() : nullptr,
-              .soft = soft ? targets.as<float>() : nullptr,
-              .losses = losses.as<float>(),
-              .gradient = logits_gradient.data(),
-              .classes = narrow(classes, operation, "number of classes"),
-              .smoothing = options.smoothing,
-              .gradient_factor = options.gradient_scale / static_cast<float>(batch)},
-             after);
-  return launch(device, loss_mean_kernel(config), {.work_items = grid.work_items, .local_floats = grid.local_floats},
+  const auto config = tuning::config_for<kernels::LossConfig>(tuning::table_for(device));
+  const auto kernel = options.loss == Loss::softmax
+                          ? catalogue::kernel<kernels::SoftmaxCrossEntropyKernel>(config, logits.dtype(), type)
+                          : catalogue::kernel<kernels::SigmoidCrossEntropyKernel>(config, logits.dtype(), type);
+  const sycl::event each = launch(device, kernel, {1, 1, static_cast<std::size_t>(batch)},
+                                  {.logits = logits.data(),
+                                   .labels64 = targets.dtype() == DType::i64 ? targets.as<std::int64_t>() : nullptr,
+                                   .labels32 = targets.dtype() == DType::i32 ? targets.as<std::int32_t>() : nullptr,
+                                   .soft = targets.dtype() == DType::f32 ? targets.as<float>() : nullptr,
+                                   .losses = losses.as<float>(),
+                                   .gradient = logits_gradient.data(),
+                                   .classes = narrow(classes, operation, "number of classes"),
+                                   .smoothing = options.smoothing,
+                                   .gradient_factor = gradient_scale / static_cast<float>(batch)},
+                                  after);
+  return launch(device, catalogue::kernel<kernels::LossMeanKernel>(config), {1, 1, 1},
                 {.losses = losses.as<float>(), .mean = mean.as<float>(), .batch = narrow(batch, operation, "batch")},
                 std::span(&each, 1));
 }
 
-}  // namespace sylvit::nn
+}  // namespace nn
+
+}  // namespace sylvit

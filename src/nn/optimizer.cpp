@@ -6,18 +6,22 @@
 #include <cstring>
 #include <vector>
 
+#include "catalogue/kernel.hpp"
+#include "kernels/optimizer.hpp"
 #include "nn/tensor_checks.hpp"
-#include "nn/training_kernels.hpp"
+#include "tuning/choice.hpp"
 
 namespace sylvit::nn {
 
 namespace {
 
-Tuned<kernels::OptimizerConfig> config_for(const Device& device) { return optimizer_config(tuning::table_for(device)); }
+kernels::OptimizerConfig config_for(const Device& device) {
+  return tuning::config_for<kernels::OptimizerConfig>(tuning::table_for(device));
+}
 
 /// One work-group for each run.
-runtime::Grid grid_over(std::int64_t count, const Tuned<kernels::OptimizerConfig>& config) {
-  return {.groups = {1, 1, divided_up(count, config.run())}, .work_items = static_cast<std::size_t>(config.lanes)};
+sycl::range<3> groups_over(std::int64_t count, const kernels::OptimizerConfig& config) {
+  return {1, 1, divided_up(count, config.run())};
 }
 
 struct Buffer {
@@ -79,7 +83,7 @@ Segments::Segments(const Device& device, std::span<const Segment> segments) {
   std::memcpy(both.data(), ends.data(), ends_bytes);
   std::memcpy(both.data() + ends_bytes, decay.data(), decay.size() * sizeof(float));
   memory_ = Memory(device, both.size(), "the segments of the parameters");
-  device.queue().memcpy(memory_.data(), both.data(), both.size()).wait();
+  runtime::copy(device, memory_.data(), both.data(), both.size()).wait();
 }
 
 kernels::DecaySegments Segments::on_device() const {
@@ -94,19 +98,19 @@ StepState::StepState(const Device& device, std::int64_t parameters)
                 "the norm of the gradients"),
       parameters_(parameters) {
   const kernels::StepControl zeros{};
-  device.queue().memcpy(control_.data(), &zeros, sizeof(zeros)).wait();
+  runtime::copy(device, control_.data(), &zeros, sizeof(zeros)).wait();
 }
 
 kernels::StepControl StepState::wait_and_read(const Device& device) const {
   kernels::StepControl result{};
   device.wait();
-  device.queue().memcpy(&result, control_.data(), sizeof(result)).wait();
+  runtime::copy(device, &result, control_.data(), sizeof(result)).wait();
   return result;
 }
 
 void StepState::wait_and_set_taken(const Device& device, std::int32_t taken) const {
   device.wait();
-  device.queue().memcpy(&control()->taken, &taken, sizeof(taken)).wait();
+  runtime::copy(device, &control()->taken, &taken, sizeof(taken)).wait();
 }
 
 sycl::event write_step_control(const Device& device, const TensorView& gradients, const StepState& state,
@@ -117,23 +121,36 @@ sycl::event write_step_control(const Device& device, const TensorView& gradients
                  options.gradient_scale);
   require_number(is_not_negative(options.max_norm), operation, "largest norm", options.max_norm);
   const auto config = config_for(device);
-  runtime::Grid grid = grid_over(state.parameters(), config);
-  grid.local_floats = static_cast<std::size_t>(config.local_floats());
-  const sycl::event summed = launch(device, square_sums_kernel(config), grid,
+  const sycl::range<3> groups = groups_over(state.parameters(), config);
+  const sycl::event summed = launch(device, catalogue::kernel<kernels::SquareSumsKernel>(config), groups,
                                     {.gradients = gradients.as<float>(),
                                      .partials = state.partials(),
                                      .count = state.parameters(),
                                      .scale = options.gradient_scale},
                                     after);
-  const auto partials = static_cast<std::int64_t>(grid.groups[2]);
-  grid.groups = {1, 1, 1};
-  return launch(device, step_control_kernel(config), grid,
+  return launch(device, catalogue::kernel<kernels::WriteStepControlKernel>(config), {1, 1, 1},
                 {.partials = state.partials(),
                  .control = state.control(),
-                 .count = partials,
+                 .count = static_cast<std::int64_t>(groups[2]),
                  .scale = options.gradient_scale,
                  .max_norm = options.max_norm},
                 std::span(&summed, 1));
+}
+
+void check(const AdamWOptions& options) {
+  constexpr const char* operation = "adamw";
+  require_number(is_not_negative(options.learning_rate), operation, "learning rate", options.learning_rate);
+  require_number(is_share(options.beta1), operation, "first beta", options.beta1);
+  require_number(is_share(options.beta2), operation, "second beta", options.beta2);
+  require_number(is_not_negative(options.epsilon), operation, "epsilon", options.epsilon);
+  require_number(is_not_negative(options.weight_decay), operation, "weight decay", options.weight_decay);
+}
+
+void check(const SgdOptions& options) {
+  constexpr const char* operation = "sgd";
+  require_number(is_not_negative(options.learning_rate), operation, "learning rate", options.learning_rate);
+  require_number(is_share(options.momentum), operation, "momentum", options.momentum);
+  require_number(is_not_negative(options.weight_decay), operation, "weight decay", options.weight_decay);
 }
 
 sycl::event adamw(const Device& device, const TensorView& parameters, const TensorView& gradients,
@@ -146,13 +163,10 @@ sycl::event adamw(const Device& device, const TensorView& parameters, const Tens
                 {"first moment", first_moment},
                 {"second moment", second_moment}},
                copy, segments, state);
-  require_number(is_not_negative(options.learning_rate), operation, "learning rate", options.learning_rate);
-  require_number(is_share(options.beta1), operation, "first beta", options.beta1);
-  require_number(is_share(options.beta2), operation, "second beta", options.beta2);
-  require_number(is_not_negative(options.epsilon), operation, "epsilon", options.epsilon);
-  require_number(is_not_negative(options.weight_decay), operation, "weight decay", options.weight_decay);
+  check(options);
   const auto config = config_for(device);
-  return launch(device, adamw_kernel(copy_type(copy), config), grid_over(segments.total(), config),
+  return launch(device, catalogue::kernel<kernels::AdamWKernel>(config, copy_type(copy)),
+                groups_over(segments.total(), config),
                 {.parameters = parameters.as<float>(),
                  .gradients = gradients.as<float>(),
                  .first = first_moment.as<float>(),
@@ -177,11 +191,10 @@ sycl::event sgd(const Device& device, const TensorView& parameters, const Tensor
   constexpr const char* operation = "sgd";
   require_flat(operation, {{"gradients", gradients}, {"parameters", parameters}, {"momentum", momentum}}, copy,
                segments, state);
-  require_number(is_not_negative(options.learning_rate), operation, "learning rate", options.learning_rate);
-  require_number(is_share(options.momentum), operation, "momentum", options.momentum);
-  require_number(is_not_negative(options.weight_decay), operation, "weight decay", options.weight_decay);
+  check(options);
   const auto config = config_for(device);
-  return launch(device, sgd_kernel(copy_type(copy), config), grid_over(segments.total(), config),
+  return launch(device, catalogue::kernel<kernels::SgdKernel>(config, copy_type(copy)),
+                groups_over(segments.total(), config),
                 {.parameters = parameters.as<float>(),
                  .gradients = gradients.as<float>(),
                  .momentum = momentum.as<float>(),

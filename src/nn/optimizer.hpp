@@ -8,15 +8,15 @@
 #include <sylvit/device.hpp>
 #include <sylvit/memory.hpp>
 #include <sylvit/tensor.hpp>
+#include <sylvit/training.hpp>
 
 #include <cstdint>
 #include <span>
 
 #include "kernels/optimizer.hpp"
+#include "nn/basic.hpp"
 
 namespace sylvit::nn {
-
-using Events = std::span<const sycl::event>;
 
 /// A part of the flat buffers, e.g. one parameter.
 struct Segment {
@@ -72,26 +72,15 @@ struct ClipOptions {
 sycl::event write_step_control(const Device& device, const TensorView& gradients, const StepState& state,
                                const ClipOptions& options = {}, Events after = {});
 
-struct AdamWOptions {
-  float learning_rate = 1e-3F;
-  float beta1 = 0.9F;
-  float beta2 = 0.999F;
-  float epsilon = 1e-8F;
-  float weight_decay = 0.01F;
-};
+/// Throws Error naming the first number that cannot be. The optimisers ask by themselves.
+void check(const AdamWOptions& options);
+void check(const SgdOptions& options);
 
 /// PyTorch's AdamW. copy: the parameters in bf16 or f16 for the next forward pass; empty: none. A skipped step changes
 /// nothing.
 sycl::event adamw(const Device& device, const TensorView& parameters, const TensorView& gradients,
                   const TensorView& first_moment, const TensorView& second_moment, const TensorView& copy,
                   const Segments& segments, const StepState& state, const AdamWOptions& options, Events after = {});
-
-struct SgdOptions {
-  float learning_rate = 0.1F;
-  float momentum = 0.9F;
-  float weight_decay = 0.0F;
-  bool nesterov = false;
-};
 
 /// PyTorch's SGD without dampening; weight decay is added to the gradient. The momentum starts as zeros.
 sycl::event sgd(const Device& device, const TensorView& parameters, const TensorView& gradients,

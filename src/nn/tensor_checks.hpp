@@ -10,14 +10,15 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/counts.hpp"
+#include "base/counts.hpp"
+#include "base/storage_types.hpp"
 
 namespace sylvit::nn {
 
-using runtime::divided_up;
-using runtime::size;
+using base::divided_up;
+using base::is_storage;
+using base::size;
 
-inline bool is_storage(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
 inline bool is_storage(const TensorView& view) { return is_storage(view.dtype()); }
 
 inline bool has_contiguous_rows(const TensorView& view) {

@@ -1,13 +1,13 @@
 #include "nn/tokens.hpp"
 
+#include "catalogue/kernel.hpp"
+#include "kernels/tokens.hpp"
 #include "nn/tensor_checks.hpp"
-#include "nn/training_kernels.hpp"
+#include "tuning/choice.hpp"
 
 namespace sylvit::nn {
 
 namespace {
-
-const tuning::Table& table_of(const Device& device) { return tuning::table_for(device); }
 
 sycl::event pool_backward(const Device& device, const TensorView& pooled_gradient, const TensorView& x_gradient,
                           std::int64_t begin, std::int64_t end, const char* operation, Events after) {
@@ -18,9 +18,9 @@ sycl::event pool_backward(const Device& device, const TensorView& pooled_gradien
   require_dense(pooled_gradient, x_gradient.dtype(), {batch, width}, operation, "pooled gradient");
   require_apart(x_gradient, {pooled_gradient}, operation, "gradient of the tokens");
   if (end > tokens || begin >= end) throw Error(std::string(operation) + ": there are no tokens to pool");
-  const auto config = tokens_config(table_of(device), x_gradient.dtype());
-  return launch(device, pool_backward_kernel(x_gradient.dtype(), config),
-                {.groups = {size(batch), divided_up(tokens, config.rows), 1}, .work_items = size(config.lanes)},
+  const auto config = tuning::config_for<kernels::TokensConfig>(tuning::table_for(device), x_gradient.dtype());
+  return launch(device, catalogue::kernel<kernels::PoolBackwardKernel>(config, x_gradient.dtype()),
+                {size(batch), divided_up(tokens, config.rows), 1},
                 {.pooled_gradient = pooled_gradient.data(),
                  .gradient = x_gradient.data(),
                  .tokens = narrow(tokens, operation, "number of tokens"),
@@ -52,9 +52,9 @@ sycl::event patch_rows(const Device& device, const TensorView& images, std::int6
   require_dense(rows, rows.dtype(), {batch * grid_height * (width / patch), channels * patch * patch}, operation,
                 "rows");
   require_apart(rows, {images}, operation, "rows");
-  const auto config = patch_rows_config(table_of(device), rows.dtype());
-  return launch(device, patch_rows_kernel(rows.dtype(), config),
-                {.groups = {size(batch), size(grid_height), 1}, .work_items = size(config.work_items())},
+  const auto config = tuning::config_for<kernels::PatchRowsConfig>(tuning::table_for(device), rows.dtype());
+  return launch(device, catalogue::kernel<kernels::PatchRowsKernel>(config, rows.dtype()),
+                {size(batch), size(grid_height), 1},
                 {.images = images.as<float>(),
                  .rows = rows.data(),
                  .channels = narrow(channels, operation, "number of channels"),
@@ -83,9 +83,9 @@ sycl::event assemble_tokens(const Device& device, const TensorView& embedded, co
   require_dense(parameters.positions, type, {count, width}, operation, "positions");
   if (class_token) require_dense(parameters.class_token, type, {width}, operation, "class token");
   require_apart(tokens, {embedded, parameters.bias, parameters.positions, parameters.class_token}, operation, "tokens");
-  const auto config = tokens_config(table_of(device), tokens.dtype());
-  return launch(device, assemble_tokens_kernel(tokens.dtype(), type, config),
-                {.groups = {size(batch), divided_up(count, config.rows), 1}, .work_items = size(config.lanes)},
+  const auto config = tuning::config_for<kernels::TokensConfig>(tuning::table_for(device), tokens.dtype());
+  return launch(device, catalogue::kernel<kernels::AssembleTokensKernel>(config, tokens.dtype(), type),
+                {size(batch), divided_up(count, config.rows), 1},
                 {.embedded = embedded.data(),
                  .bias = parameters.bias.data(),
                  .positions = parameters.positions.data(),
@@ -118,10 +118,9 @@ sycl::event assemble_tokens_backward(const Device& device, const TensorView& tok
                 "gradient of the embedded patches");
   require_apart(gradients.positions, {tokens_gradient, gradients.class_token}, operation, "gradient of the positions");
   require_apart(gradients.class_token, {tokens_gradient}, operation, "gradient of the class token");
-  const auto config = tokens_config(table_of(device), tokens_gradient.dtype());
-  return launch(device, assemble_tokens_backward_kernel(tokens_gradient.dtype(), config),
-                {.groups = {1, divided_up(count, config.rows), divided_up(width, config.block())},
-                 .work_items = size(config.lanes)},
+  const auto config = tuning::config_for<kernels::TokensConfig>(tuning::table_for(device), tokens_gradient.dtype());
+  return launch(device, catalogue::kernel<kernels::AssembleTokensBackwardKernel>(config, tokens_gradient.dtype()),
+                {1, divided_up(count, config.rows), divided_up(width, config.block())},
                 {.gradient = tokens_gradient.data(),
                  .embedded_gradient = gradients.embedded.data(),
                  .positions_gradient = gradients.positions.as<float>(),
@@ -141,16 +140,15 @@ sycl::event pool_average(const Device& device, const TensorView& x, bool class_t
   if (x.extent(1) <= skip) throw Error("pool_average: there are no tokens to pool");
   require_dense(pooled, x.dtype(), {x.extent(0), x.extent(2)}, operation, "mean");
   require_apart(pooled, {x}, operation, "mean");
-  const auto config = tokens_config(table_of(device), x.dtype());
-  return launch(
-      device, pool_average_kernel(x.dtype(), config),
-      {.groups = {size(x.extent(0)), 1, divided_up(x.extent(2), config.block())}, .work_items = size(config.lanes)},
-      {.in = x.data(),
-       .out = pooled.data(),
-       .tokens = narrow(x.extent(1), operation, "number of tokens"),
-       .width = narrow(x.extent(2), operation, "width"),
-       .skip = skip},
-      after);
+  const auto config = tuning::config_for<kernels::TokensConfig>(tuning::table_for(device), x.dtype());
+  return launch(device, catalogue::kernel<kernels::PoolAverageKernel>(config, x.dtype()),
+                {size(x.extent(0)), 1, divided_up(x.extent(2), config.block())},
+                {.in = x.data(),
+                 .out = pooled.data(),
+                 .tokens = narrow(x.extent(1), operation, "number of tokens"),
+                 .width = narrow(x.extent(2), operation, "width"),
+                 .skip = skip},
+                after);
 }
 
 sycl::event pool_average_backward(const Device& device, const TensorView& pooled_gradient, bool class_token,

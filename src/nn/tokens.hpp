@@ -6,11 +6,9 @@
 #include <sylvit/device.hpp>
 #include <sylvit/tensor.hpp>
 
-#include <span>
+#include "nn/basic.hpp"
 
 namespace sylvit::nn {
-
-using Events = std::span<const sycl::event>;
 
 /// images: f32 [batch, channels, height, width]; rows: T [batch * patches, channels * patch * patch]. Patches stand
 /// line by line over the grid, the values of one by channel, line and column: a linear layer with the weights of a
@@ -40,7 +38,7 @@ struct TokenGradients {
 sycl::event assemble_tokens_backward(const Device& device, const TensorView& tokens_gradient, bool class_token,
                                      const TokenGradients& gradients, Events after = {});
 
-/// pooled[b] = the mean of x[b, t] over the tokens behind the class token. x: T [batch, tokens, width].
+/// pooled[b] = the mean of x[b, t] over the tokens after the class token. x: T [batch, tokens, width].
 sycl::event pool_average(const Device& device, const TensorView& x, bool class_token, const TensorView& pooled,
                          Events after = {});
 

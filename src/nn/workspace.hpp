@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/counts.hpp"
+#include "runtime/pretended.hpp"
+
 namespace sylvit::nn {
 
 /// Gives out aligned parts of a piece of memory. Made of a null pointer it only counts: the addresses it then gives are
@@ -13,12 +16,12 @@ namespace sylvit::nn {
 class Workspace {
  public:
   explicit Workspace(void* memory)
-      : memory_(memory != nullptr ? static_cast<std::byte*>(memory) : reinterpret_cast<std::byte*>(Arena::alignment)) {}
+      : memory_(memory != nullptr ? static_cast<std::byte*>(memory) : runtime::PretendedMemory().take(0)) {}
 
   template <class T = void>
   T* take(std::size_t bytes) {
     std::byte* here = memory_ + used_;
-    used_ += Arena::padded(bytes);
+    used_ += base::padded(bytes);
     peak_ = std::max(peak_, used_);
     return reinterpret_cast<T*>(here);
   }

@@ -68,7 +68,7 @@ class Layout {
   double scale() const { return problem_.scale.value_or(1 / std::sqrt(static_cast<double>(shape_.head_size))); }
   double divisor(std::int64_t b) const { return problem_.divisor.value_or(static_cast<double>(length(b))); }
   double multiplier(std::int64_t h) const {
-    return problem_.head_multiplier.empty() ? 1 : problem_.head_multiplier[static_cast<std::size_t>(h)];
+    return problem_.head_scale.empty() ? 1 : problem_.head_scale[static_cast<std::size_t>(h)];
   }
   double alpha(std::int64_t h) const {
     return problem_.head_alpha.empty() ? problem_.alpha : problem_.head_alpha[static_cast<std::size_t>(h)];
@@ -101,7 +101,7 @@ void check(const AttentionProblem& problem) {
   check_size("k", problem.k.size(), count(batch, kv_heads, keys, head_size), false);
   check_size("v", problem.v.size(), count(batch, kv_heads, keys, head_size), false);
   check_size("lengths", problem.lengths.size(), count(batch), true);
-  check_size("head_multiplier", problem.head_multiplier.size(), count(heads), true);
+  check_size("head_scale", problem.head_scale.size(), count(heads), true);
   check_size("head_alpha", problem.head_alpha.size(), count(heads), true);
   for (const NormParameters* norm : {&problem.q_norm, &problem.k_norm}) {
     check_size("a norm weight", norm->weight.size(), count(head_size), true);
@@ -281,7 +281,7 @@ AttentionGradients attention_backward(const AttentionProblem& problem, const std
   gradients.q.assign(problem.q.size(), 0);  // of the operands at first, of q and k themselves after the norms
   gradients.k.assign(problem.k.size(), 0);
   gradients.v.assign(problem.v.size(), 0);
-  gradients.head_multiplier.assign(count(problem.shape.heads), 0);
+  gradients.head_scale.assign(count(problem.shape.heads), 0);
   if (!is_softmax) gradients.head_alpha.assign(count(problem.shape.heads), 0);
 
   for_each_query(problem, layout, [&](auto b, auto h, auto i) {
@@ -300,7 +300,7 @@ AttentionGradients attention_backward(const AttentionProblem& problem, const std
       add_scaled(layout.key_row(gradients.v, b, layout.kv_head(h), key), multiplier * weights.values[j], grad_row);
     }
     // w = m · N^-α · h(s), so ∂w/∂m = w/m and ∂w/∂α = -ln N · w.
-    gradients.head_multiplier[count(h)] += weighted_sum;
+    gradients.head_scale[count(h)] += weighted_sum;
     if (!is_softmax) gradients.head_alpha[count(h)] -= std::log(layout.divisor(b)) * multiplier * weighted_sum;
 
     for (std::size_t j = 0; j < scores.size(); ++j) {

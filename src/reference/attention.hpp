@@ -1,4 +1,4 @@
-// The judge: attention and its gradients in plain fp64, written to be read beside the maths rather than to be fast.
+// The reference: attention and its gradients in plain fp64, written to be read beside the maths rather than to be fast.
 //
 //   s_ij = scale · norm(q_i) · norm(k_j)                   norm: layer norm over d, or nothing
 //   w_ij = m_h · softmax_j(s_ij)                           softmax
@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "reference/rows.hpp"
+#include "reference/layer_norm.hpp"
 
 namespace sylvit::reference {
 
@@ -42,10 +42,10 @@ struct AttentionProblem {
   std::vector<double> k;  // [B, Hkv, Lk, d]
   std::vector<double> v;  // [B, Hkv, Lk, d]
   // Empty when absent.
-  std::vector<std::int64_t> lengths;    // [B]: keys j >= lengths[b] do not exist, and their data is never read
-  std::vector<double> head_multiplier;  // [H]: m
-  std::vector<double> head_alpha;       // [H]: replaces alpha; not for softmax, which has no α
-  NormParameters q_norm;                // [d] each; used when qk_norm is set
+  std::vector<std::int64_t> lengths;  // [B]: keys j >= lengths[b] do not exist, and their data is never read
+  std::vector<double> head_scale;     // [H]: m
+  std::vector<double> head_alpha;     // [H]: replaces alpha; not for softmax, which has no α
+  NormParameters q_norm;              // [d] each; used when qk_norm is set
   NormParameters k_norm;
 };
 
@@ -60,7 +60,7 @@ struct AttentionGradients {
   std::vector<double> q;
   std::vector<double> k;
   std::vector<double> v;
-  std::vector<double> head_multiplier;
+  std::vector<double> head_scale;
   std::vector<double> head_alpha;
   NormParameters q_norm;
   NormParameters k_norm;

@@ -38,7 +38,7 @@ struct Model {
   std::size_t batch;
   std::size_t tokens = count(config.tokens());
   std::size_t patches = count(config.patches());
-  std::size_t first_patch = tokens - patches;  // behind the class token
+  std::size_t first_patch = tokens - patches;  // after the class token
   std::size_t width = count(config.width);
   std::size_t heads = count(config.heads);
   std::size_t head_size = count(config.head_size());
@@ -293,7 +293,7 @@ AttentionProblem block_attention(const Model& model, const std::string& name, co
     problem.q_norm = {model[name + ".q_norm.weight"], model[name + ".q_norm.bias"]};
     problem.k_norm = {model[name + ".k_norm.weight"], model[name + ".k_norm.bias"]};
   }
-  if (config.head_scale) problem.head_multiplier = model[name + ".head_scale"];
+  if (config.head_scale) problem.head_scale = model[name + ".head_scale"];
   if (config.head_alpha) problem.head_alpha = model[name + ".alpha"];
   return problem;
 }
@@ -308,7 +308,7 @@ Values block_attention_backward(const Model& model, const std::string& name, con
     add(gradients.at(name + ".k_norm.weight"), from.k_norm.weight);
     add(gradients.at(name + ".k_norm.bias"), from.k_norm.bias);
   }
-  if (model.config.head_scale) add(gradients.at(name + ".head_scale"), from.head_multiplier);
+  if (model.config.head_scale) add(gradients.at(name + ".head_scale"), from.head_scale);
   if (model.config.head_alpha) add(gradients.at(name + ".alpha"), from.head_alpha);
   return join_heads(model, {from.q, from.k, from.v}, model.tokens);
 }
@@ -363,7 +363,7 @@ Values block_backward(const Model& model, const std::string& name, const BlockRe
   return grad_x;
 }
 
-/// The tokens behind the class token, [B, tokens, D] to [B, patches, D].
+/// The tokens after the class token, [B, tokens, D] to [B, patches, D].
 Values patch_tokens(const Model& model, const Values& x) {
   Values patches;
   for (std::size_t b = 0; b < model.batch; ++b) {

@@ -1,5 +1,5 @@
-// The judge of the whole model: a Vision Transformer, its losses and its gradients in plain fp64, written to be read
-// beside the maths rather than to be fast.
+// The reference of the whole model: a Vision Transformer, its losses and its gradients in plain fp64, written to be
+// read beside the maths rather than to be fast.
 //
 //   x_0   = [class token; patches · Wᵀ + b] + positions
 //   h     = LN1(x)

@@ -75,11 +75,11 @@ std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, con
   return std::make_unique<AheadOfTimeLibrary>(queue, device);
 }
 
-std::string_view toolchain_name() {
+Toolchain toolchain() {
 #if defined(SYLVIT_TOOLCHAIN_ACPP)
-  return "acpp";
+  return Toolchain::acpp;
 #else
-  return "dpcpp";
+  return Toolchain::dpcpp;
 #endif
 }
 

@@ -48,7 +48,7 @@ std::string architecture_of_id(std::uint64_t id) {
   return {};
 }
 
-std::string architecture_of_version(std::string_view backend, std::string_view version) {
+std::string architecture_of_version(Backend backend, std::string_view version) {
   for (const std::string_view prefix : {"gfx", "sm_"})
     if (const std::size_t at = version.find(prefix); at != std::string_view::npos) {
       const std::string_view found = word(version.substr(at));
@@ -57,7 +57,7 @@ std::string architecture_of_version(std::string_view backend, std::string_view v
   // A compute capability: 8.6.
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   const std::size_t dot = version.find('.');
-  if (backend != "cuda" || dot == 0 || dot == std::string_view::npos || dot + 2 != version.size()) return {};
+  if (backend != Backend::cuda || dot == 0 || dot == std::string_view::npos || dot + 2 != version.size()) return {};
   std::string number(version.substr(0, dot));
   number += version[dot + 1];
   for (const char c : number)
@@ -85,7 +85,7 @@ std::string architecture_of_intel_name(std::string_view name) {
 }
 
 std::string architecture_of(const sycl::device& device, const DeviceInfo& info) {
-  if (info.type == "cpu") return host_vector_class();
+  if (info.type == DeviceType::cpu) return host_vector_class();
   const auto asked = [](auto&& question) -> std::string {
     try {
       return question();

@@ -18,7 +18,7 @@ std::string architecture_of(const sycl::device& device, const DeviceInfo& info);
 /// AMD's GFX version, or Intel's GMDID.
 std::string architecture_of_id(std::uint64_t id);
 /// From a version as the runtimes write it: "sm_80", "8.0" (CUDA), "gfx90a:sramecc+:xnack-".
-std::string architecture_of_version(std::string_view backend, std::string_view version);
+std::string architecture_of_version(Backend backend, std::string_view version);
 /// From the name of an Intel GPU: "Intel(R) Arc(TM) A770 Graphics".
 std::string architecture_of_intel_name(std::string_view name);
 

@@ -13,11 +13,11 @@
 #include <optional>
 #include <set>
 
-#include "kernels/probe.hpp"
 #include "runtime/architecture.hpp"
 #include "runtime/host_cpu.hpp"
 #include "runtime/kernel_library.hpp"
 #include "runtime/platform.hpp"
+#include "runtime/probe.hpp"
 #include "runtime/rehearsal.hpp"
 #include "runtime/translate.hpp"
 
@@ -51,12 +51,12 @@ std::string lower(std::string_view text) {
 /// What the runtime says of a device, without running anything on it.
 DeviceInfo describe(const sycl::device& device) {
   DeviceInfo info;
-  info.toolchain = runtime::toolchain_name();
+  info.toolchain = runtime::toolchain();
   info.name = device.get_info<sycl::info::device::name>();
   info.vendor = device.get_info<sycl::info::device::vendor>();
   info.driver = device.get_info<sycl::info::device::driver_version>();
-  info.backend = runtime::backend_name(device);
-  info.type = device.is_gpu() ? "gpu" : device.is_cpu() ? "cpu" : "accelerator";
+  info.backend = runtime::sycl_backend_of(device);
+  info.type = device.is_gpu() ? DeviceType::gpu : device.is_cpu() ? DeviceType::cpu : DeviceType::accelerator;
   // AdaptiveCpp's host device calls its memory unlimited: there it is the machine's.
   const std::size_t host_memory = runtime::host_memory_bytes();
   const auto limited = [&](std::size_t bytes) {
@@ -101,12 +101,17 @@ std::vector<DeviceInfo> describe_all(const std::vector<sycl::device>& devices) {
   return result;
 }
 
+/// "opencl:cpu"
+std::string kind_of(const DeviceInfo& info) {
+  return std::string(name_of(info.backend)).append(":").append(name_of(info.type));
+}
+
 bool matches(const DeviceInfo& info, std::string_view selector) {
   int index = 0;
   const auto [end, error] = std::from_chars(selector.data(), selector.data() + selector.size(), index);
   if (error == std::errc{} && end == selector.data() + selector.size()) return info.index == index;
   const std::string wanted = lower(selector);
-  return wanted == info.backend || wanted == info.type || wanted == info.backend + ":" + info.type ||
+  return wanted == name_of(info.backend) || wanted == name_of(info.type) || wanted == kind_of(info) ||
          lower(info.name).find(wanted) != std::string::npos;
 }
 
@@ -114,7 +119,7 @@ std::string listing(const std::vector<DeviceInfo>& infos) {
   std::string text;
   for (const DeviceInfo& info : infos) {
     if (!text.empty()) text += ", ";
-    text += std::to_string(info.index) + " = " + info.name + " (" + info.backend + ":" + info.type + ")";
+    text += std::to_string(info.index) + " = " + info.name + " (" + kind_of(info) + ")";
   }
   return text;
 }
@@ -187,9 +192,7 @@ void Device::probe() {
   try {
     constexpr int count = kernels::Probe::work_items;
     const Memory out(*this, count * sizeof(float), "the probe");
-    const runtime::Kernel<kernels::ProbeArguments> kernel{
-        {.header = "probe.hpp", .arguments = "ProbeArguments", .type = "Probe", .local_memory = true}};
-    runtime::launch(*this, kernel, {.work_items = count, .local_floats = count}, {.out = out.as<float>()});
+    runtime::launch(*this, runtime::probe_kernel(), {1, 1, 1}, {.out = out.as<float>()});
     wait();
     std::array<float, count> numbers{};
     queue().memcpy(numbers.data(), out.data(), sizeof(numbers));
@@ -225,7 +228,7 @@ Device Device::open(std::string_view selector, DeviceOptions options) {
   if (candidates.empty()) throw Error("no device matches " + origin, "the devices are: " + listing(infos));
   // A GPU is what people mean when they do not say.
   std::stable_partition(candidates.begin(), candidates.end(),
-                        [](const DeviceInfo& info) { return info.type == "gpu"; });
+                        [](const DeviceInfo& info) { return info.type == DeviceType::gpu; });
   for (DeviceInfo& info : candidates) {
     Device device = start(devices[static_cast<std::size_t>(info.index)], info, options);
     info = device.info();
@@ -259,48 +262,14 @@ void Device::wait() const {
     throw runtime::translate(failed, "running on the device", name());
 }
 
-namespace runtime {
-
-namespace {
-
-class NoteTaker final : public KernelLibrary {
- public:
-  explicit NoteTaker(std::shared_ptr<std::vector<KernelName>> names) : names_(std::move(names)) {}
-
-  void prepare(std::span<const KernelName> kernels) override {
-    const std::scoped_lock lock(mutex_);
-    names_->insert(names_->end(), kernels.begin(), kernels.end());
-  }
-  sycl::event submit(const KernelName& kernel, const Grid& /*grid*/, std::span<const std::byte> /*arguments*/,
-                     std::span<const sycl::event> /*after*/) override {
-    prepare({&kernel, 1});
-    return {};
-  }
-
- private:
-  std::mutex mutex_;
-  std::shared_ptr<std::vector<KernelName>> names_;
-};
-
-}  // namespace
-
-Rehearsal::Rehearsal(const Device& device)
-    : kernels_(std::make_shared<std::vector<KernelName>>()),
-      device_(std::make_shared<Device::State>(device.state_->options)) {
-  device_.state_->queue = device.queue();
-  device_.state_->info = device.info();
-  device_.state_->kernels = std::make_unique<NoteTaker>(kernels_);
+Device runtime::Rehearsal::rehearsing(const Device& device, std::shared_ptr<KernelLibrary> library) {
+  DeviceOptions options = device.state_->options;
+  options.warn = [](std::string_view) {};
+  auto state = std::make_shared<Device::State>(std::move(options));
+  state->queue = device.queue();
+  state->info = device.info();
+  state->kernels = std::move(library);
+  return Device(state);
 }
-
-bool is_rehearsal(const Device& device) { return dynamic_cast<const NoteTaker*>(&device.kernels()) != nullptr; }
-
-void prepare(const Device& device, std::span<const KernelName> kernels) { device.kernels().prepare(kernels); }
-
-sycl::event launch_bytes(const Device& device, const KernelName& kernel, const Grid& grid,
-                         std::span<const std::byte> arguments, std::span<const sycl::event> after) {
-  return device.kernels().submit(kernel, grid, arguments, after);
-}
-
-}  // namespace runtime
 
 }  // namespace sylvit

@@ -12,7 +12,7 @@ struct EmbeddedFile {
   std::string_view content;
 };
 
-/// The kernel headers, by the names under which they include each other: "kernels/reduce.hpp", "sylvit/float16.hpp".
+/// The kernel headers, by the names under which they include each other: "kernels/loss.hpp", "sylvit/float16.hpp".
 std::span<const EmbeddedFile> embedded_kernels();
 /// The tuning tables: "dpcpp-cpu/default.json".
 std::span<const EmbeddedFile> embedded_tables();

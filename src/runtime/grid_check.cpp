@@ -7,10 +7,7 @@
 namespace sylvit::runtime {
 
 void check_type(const DeviceInfo& device, const KernelName& kernel) {
-  // Storage types are whole arguments of a kernel's type: `Convert<float, f16, …>`.
-  const auto names = [&](const char* argument) { return kernel.type.find(argument) != std::string::npos; };
-  if (!device.fp16 && (names("<f16") || names(" f16")))
-    throw Error("the device has no f16", "use f32 or bf16", device.name);
+  if (kernel.f16 && !device.fp16) throw Error("the device has no f16", "use f32 or bf16", device.name);
 }
 
 void check_grid(const DeviceInfo& device, const KernelName& kernel, const Grid& grid) {
@@ -24,9 +21,6 @@ void check_grid(const DeviceInfo& device, const KernelName& kernel, const Grid& 
                     " floats of local memory, and the device has " + std::to_string(device.local_memory_bytes) +
                     " bytes of it",
                 "choose another tuning record", device.name);
-  if (grid.local_floats > 0 && !kernel.local_memory)
-    throw Error("the kernel " + kernel.type + " was given local memory that its name does not mention", {},
-                device.name);
 }
 
 void check_sub_group(const DeviceInfo& device, const KernelName& kernel) {

@@ -8,7 +8,7 @@
 
 namespace sylvit::runtime {
 
-/// Throws Error when the kernel's type names f16 and the device has none.
+/// Throws Error when the kernel converts f16 and the device has none.
 void check_type(const DeviceInfo& device, const KernelName& kernel);
 /// Throws Error when the device cannot run the kernel over this grid.
 void check_grid(const DeviceInfo& device, const KernelName& kernel, const Grid& grid);

@@ -1,5 +1,5 @@
 // Kernels as the host sees them, and the one function that runs them. A kernel variant is named by its C++ type as
-// text, e.g. "Transpose<float, TransposeConfig{16, 4}>". The run-time toolchain pastes that text into the source it
+// text, e.g. "ColumnSums<float, ColumnSumsConfig{16, 4}>". The run-time toolchain pastes that text into the source it
 // builds; the ahead-of-time toolchains look it up among the variants that were compiled in. Nothing above this file
 // knows which.
 #pragma once
@@ -7,9 +7,11 @@
 #include <sylvit/device.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
@@ -37,12 +39,18 @@ struct CustomCode {
   Variants variants = {};
 };
 
+/// A variant: its type as text, and what its launch asks of a device. catalogue/kernel.hpp makes them.
 struct KernelName {
   std::string header;                             ///< file in src/kernels
   std::string arguments;                          ///< name of its arguments struct
   std::string type;                               ///< the functor, inside namespace sylvit::kernels
+  std::string_view functor = {};                  ///< the template's name alone
+  std::string_view record = {};                   ///< what tuning tables call its records
   int sub_group_size = 0;                         ///< 0: the compiler chooses
+  int work_items = 1;                             ///< of a work-group
+  int local_floats = 0;                           ///< of a work-group
   bool local_memory = false;                      ///< Does it take local memory?
+  bool f16 = false;                               ///< Does it convert f16?
   std::shared_ptr<const CustomCode> custom = {};  ///< whose functor the type names; null: only the library's own
 };
 
@@ -56,15 +64,22 @@ struct Kernel : KernelName {
 /// first with all that a piece of work needs, because a batch of twenty costs little more than one.
 void prepare(const Device& device, std::span<const KernelName> kernels);
 
-sycl::event launch_bytes(const Device& device, const KernelName& kernel, const Grid& grid,
+sycl::event launch_bytes(const Device& device, const KernelName& kernel, const sycl::range<3>& groups,
                          std::span<const std::byte> arguments, std::span<const sycl::event> after);
 
-/// Submits the kernel to the device's queue, after the given events, and returns at once. A grid without work-groups
-/// submits nothing and returns an event that follows the given ones.
+/// Submits groups[0] x groups[1] x groups[2] work-groups of the kernel to the device's queue, after the given events,
+/// and returns at once. Without work-groups nothing is submitted, and the event follows the given ones.
 template <class Arguments>
-sycl::event launch(const Device& device, const Kernel<Arguments>& kernel, const Grid& grid, const Arguments& arguments,
-                   std::span<const sycl::event> after = {}) {
-  return launch_bytes(device, kernel, grid, std::as_bytes(std::span(&arguments, 1)), after);
+sycl::event launch(const Device& device, const Kernel<Arguments>& kernel, const sycl::range<3>& groups,
+                   const Arguments& arguments, std::span<const sycl::event> after = {}) {
+  return launch_bytes(device, kernel, groups, std::as_bytes(std::span(&arguments, 1)), after);
 }
+
+/// Work on the device's queue that is no kernel of ours, such as a call of another library: `submit(queue)` returns its
+/// event. Not called in a rehearsal.
+sycl::event submit_other(const Device& device, const std::function<sycl::event(sycl::queue&)>& submit);
+
+sycl::event copy(const Device& device, void* to, const void* from, std::size_t bytes,
+                 std::span<const sycl::event> after = {});
 
 }  // namespace sylvit::runtime

@@ -2,6 +2,7 @@
 // and ahead_of_time.cpp (variants compiled with the library).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -16,6 +17,12 @@ class KernelLibrary {
   virtual void prepare(std::span<const KernelName> kernels) = 0;
   virtual sycl::event submit(const KernelName& kernel, const Grid& grid, std::span<const std::byte> arguments,
                              std::span<const sycl::event> after) = 0;
+  /// Work that is no kernel of ours.
+  virtual sycl::event submit_other(sycl::queue& queue, const std::function<sycl::event(sycl::queue&)>& work) {
+    return work(queue);
+  }
+  /// An address that stands for memory where nothing will run; null: memory is to be allocated.
+  virtual void* pretended_memory(std::size_t /*bytes*/) { return nullptr; }
 };
 
 /// Gets warnings as whole sentences.
@@ -24,6 +31,6 @@ using Warn = std::function<void(std::string_view)>;
 std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, const DeviceInfo& device, Warn warn);
 
 /// "rtc", "dpcpp" or "acpp".
-std::string_view toolchain_name();
+Toolchain toolchain();
 
 }  // namespace sylvit::runtime

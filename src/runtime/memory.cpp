@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/host_cpu.hpp"
+#include "runtime/kernel_library.hpp"
 #include "runtime/memory_error.hpp"
 #include "runtime/translate.hpp"
 
@@ -41,7 +42,9 @@ void runtime::check_fits(const DeviceInfo& device, double bytes, std::string_vie
 }
 
 Memory::Memory(const Device& device, std::size_t bytes, std::string_view purpose, MemoryKind kind)
-    : bytes_(bytes), context_(device.queue().get_context()) {
+    : data_(device.kernels().pretended_memory(bytes)), bytes_(bytes) {
+  if (data_ != nullptr) return;
+  context_ = device.queue().get_context();
   const DeviceInfo& info = device.info();
   const auto fail = [&](const std::string& detail) { return runtime::memory_error(info, bytes, purpose, detail); };
   // Some runtimes promise more than there is and fail at the first touch, so what cannot fit is refused here.
@@ -65,11 +68,11 @@ Memory::Memory(const Device& device, std::size_t bytes, std::string_view purpose
     throw fail(bytes > info.max_allocation_bytes
                    ? ", of which one allocation may take " + readable_bytes(info.max_allocation_bytes)
                    : ", some of it taken already");
-  if (info.type == "cpu") runtime::prefer_large_pages(data_, asked);
+  if (info.type == DeviceType::cpu) runtime::prefer_large_pages(data_, asked);
 }
 
 Memory::~Memory() {
-  if (data_ != nullptr) sycl::free(data_, *context_);
+  if (data_ != nullptr && context_) sycl::free(data_, *context_);
 }
 
 Memory::Memory(Memory&& other) noexcept
@@ -82,30 +85,6 @@ Memory& Memory::operator=(Memory&& other) noexcept {
   std::swap(bytes_, other.bytes_);
   std::swap(context_, other.context_);
   return *this;
-}
-
-Arena::Arena(const Device& device, std::size_t bytes, std::string_view purpose)
-    : memory_(device, padded(bytes), purpose), purpose_(purpose) {}
-
-void* Arena::take(std::size_t bytes) {
-  // Compared before rounding up, so that a huge request cannot wrap around.
-  if (bytes > capacity() - used_)
-    throw Error("the arena for " + purpose_ + " was planned for " + std::to_string(capacity()) + " bytes, of which " +
-                std::to_string(capacity() - used_) + " are left, and " + std::to_string(bytes) +
-                " more were asked for");
-  void* result = memory_.as<std::byte>() + used_;
-  used_ += padded(bytes);
-  if (used_ > peak_) peak_ = used_;
-  return result;
-}
-
-TensorView Arena::take(DType dtype, const Shape& shape) {
-  return {take(static_cast<std::size_t>(shape.elements()) * size_of(dtype)), dtype, shape};
-}
-
-void Arena::release(std::size_t mark) {
-  if (mark > used_) throw Error("the arena for " + purpose_ + " was asked to release what it has not given out");
-  used_ = mark;
 }
 
 }  // namespace sylvit

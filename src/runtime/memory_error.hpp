@@ -10,7 +10,7 @@
 
 namespace sylvit::runtime {
 
-/// "cannot allocate … for `purpose`: the device has …", and `detail` behind that.
+/// "cannot allocate … for `purpose`: the device has …", and `detail` after that.
 Error memory_error(const DeviceInfo& device, std::size_t bytes, std::string_view purpose,
                    const std::string& detail = {});
 

@@ -11,20 +11,20 @@ namespace sylvit::runtime {
 
 #if defined(SYLVIT_TOOLCHAIN_ACPP)
 
-std::string backend_name(const sycl::device& device) {
+Backend sycl_backend_of(const sycl::device& device) {
   switch (device.get_backend()) {
     case sycl::backend::cuda:
-      return "cuda";
+      return Backend::cuda;
     case sycl::backend::hip:
-      return "hip";
+      return Backend::hip;
     case sycl::backend::level_zero:
-      return "level_zero";
+      return Backend::level_zero;
     case sycl::backend::ocl:
-      return "opencl";
+      return Backend::opencl;
     case sycl::backend::omp:
-      return "omp";
+      return Backend::omp;
   }
-  return "unknown";
+  return Backend::unknown;
 }
 
 /// AdaptiveCpp says no of every device, because its half lacks functions; LLVM has the conversions for all of them.
@@ -47,18 +47,18 @@ std::string no_device_advice() { return "see what 'acpp-info' lists, and install
 
 #else
 
-std::string backend_name(const sycl::device& device) {
+Backend sycl_backend_of(const sycl::device& device) {
   switch (device.get_backend()) {
     case sycl::backend::opencl:
-      return "opencl";
+      return Backend::opencl;
     case sycl::backend::ext_oneapi_level_zero:
-      return "level_zero";
+      return Backend::level_zero;
     case sycl::backend::ext_oneapi_cuda:
-      return "cuda";
+      return Backend::cuda;
     case sycl::backend::ext_oneapi_hip:
-      return "hip";
+      return Backend::hip;
     default:
-      return "unknown";
+      return Backend::unknown;
   }
 }
 

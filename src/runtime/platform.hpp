@@ -1,14 +1,13 @@
-// What differs between SYCL implementations on the host side: names of backends, and what to tell people.
+// What differs between SYCL implementations on the host side: backends, and what to tell people.
 #pragma once
+
+#include <sylvit/device.hpp>
 
 #include <string>
 
-#include <sycl/sycl.hpp>
-
 namespace sylvit::runtime {
 
-/// "opencl", "level_zero", "cuda", "hip", "omp".
-std::string backend_name(const sycl::device& device);
+Backend sycl_backend_of(const sycl::device& device);
 
 /// Has the device instructions that convert between f16 and f32?
 bool converts_f16(const sycl::device& device);

@@ -30,7 +30,7 @@ namespace experimental = sycl::ext::oneapi::experimental;
 namespace {
 
 /// The lines of a compiler's log that say what is wrong: each error with the source line and the mark under it.
-std::string essence(const std::string& log) {
+std::string shortened(const std::string& log) {
   constexpr int most_lines = 12;
   std::istringstream lines(log);
   std::string line;
@@ -167,19 +167,19 @@ class RunTimeLibrary final : public KernelLibrary {
   /// score is to blame where there is one: the one that the message names, if there are several.
   Error rejected(const std::string& log, std::span<const KernelName> batch) const {
     std::string message = first_error(log);
-    const CustomCode* guilty = nullptr;
+    const CustomCode* culprit = nullptr;
     for (const KernelName& kernel : batch)
-      if (kernel.custom && (guilty == nullptr || message.find(kernel.custom->functor) != std::string::npos))
-        guilty = kernel.custom.get();
-    if (guilty == nullptr) return Error("a kernel does not compile:" + essence(log), {}, device_.name);
+      if (kernel.custom && (culprit == nullptr || message.find(kernel.custom->functor) != std::string::npos))
+        culprit = kernel.custom.get();
+    if (culprit == nullptr) return Error("a kernel does not compile:" + shortened(log), {}, device_.name);
     // Its own lines are counted; where the library found something missing, that line means nothing to the reader.
-    const std::size_t own = message.find(guilty->functor + ":");
+    const std::size_t own = message.find(culprit->functor + ":");
     const std::size_t text = message.find("error:");
-    message = own < text ? message.substr(own + guilty->functor.size() - guilty->name.size()) : message.substr(text);
-    const std::string space = guilty->functor.substr(0, guilty->functor.size() - guilty->name.size());
+    message = own < text ? message.substr(own + culprit->functor.size() - culprit->name.size()) : message.substr(text);
+    const std::string space = culprit->functor.substr(0, culprit->functor.size() - culprit->name.size());
     for (std::size_t at = 0; (at = message.find("sylvit::kernels::" + space)) != std::string::npos;)
       message.erase(at, std::string("sylvit::kernels::").size() + space.size());
-    return Error("the custom score " + guilty->name + " does not compile: " + message, {}, device_.name);
+    return Error("the custom score " + culprit->name + " does not compile: " + message, {}, device_.name);
   }
 
   /// The binary of a batch's source.
@@ -226,6 +226,6 @@ std::unique_ptr<KernelLibrary> make_kernel_library(const sycl::queue& queue, con
   return std::make_unique<RunTimeLibrary>(queue, device, std::move(warn));
 }
 
-std::string_view toolchain_name() { return "rtc"; }
+Toolchain toolchain() { return Toolchain::rtc; }
 
 }  // namespace sylvit::runtime

@@ -1,5 +1,6 @@
 #include "tuning/check.hpp"
 
+#include "base/head_sizes.hpp"
 #include "tuning/record_check.hpp"
 #include "tuning/table.hpp"
 
@@ -14,7 +15,7 @@ bool is_for(const Family& family, const DeviceInfo& device) {
 
 /// Empty: it can run at some head size.
 std::string obstacle_at_every_head_size(const Record& record, const Limits& limits) {
-  return largest_runnable_head_size(record, limits) > 0 ? "" : obstacle_of(record, limits, smallest_head_size);
+  return largest_runnable_head_size(record, limits) > 0 ? "" : obstacle_of(record, limits, base::smallest_head_size);
 }
 
 }  // namespace

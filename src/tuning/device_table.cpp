@@ -1,15 +1,14 @@
 // The table of an open device, whose user hears of overlay records that cannot be used.
 #include <map>
 
-#include "runtime/rehearsal.hpp"
 #include "tuning/table.hpp"
 
 namespace sylvit::tuning {
 
 const Table& table_for(const Device& device) {
   const Table& table = table_for(device.info());
-  // A rehearsal is followed by the work itself, and a candidate's table by the one that it is made of.
-  if (table.problems().empty() || runtime::is_rehearsal(device) || device.info().tuning) return table;
+  // Of a candidate's table, the one that it is made of has told.
+  if (table.problems().empty() || device.info().tuning) return table;
   // One sentence a file, and the device says each only once.
   std::map<std::string, std::size_t> counts;
   for (const Problem& problem : table.problems()) ++counts[problem.file];

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "catalogue/records.hpp"
+
 namespace sylvit {
 
 std::filesystem::path tuning_overlay_directory() {
@@ -43,14 +45,20 @@ void add_range(Json& json, const std::string& name, const Range& range) {
 Json to_json(const Record& record) {
   Json json{{"kernel", record.kernel}};
   for (const DType dtype : record.dtypes) json["dtypes"].push_back(std::string(name_of(dtype)));
-  if (!record.score_class.empty()) json["score_class"] = record.score_class;
+  if (record.score_class != ScoreClass::any) json["score_class"] = name_of(record.score_class);
   add_range(json, "head_size", record.head_size);
   add_range(json, "length", record.length);
   add_range(json, "m", record.m);
   add_range(json, "n", record.n);
   add_range(json, "k", record.k);
   if (record.providers.empty())
-    for (const auto& [name, value] : record.numbers) json["numbers"][name] = value;
+    for (const auto& [name, value] : record.numbers) {
+      const auto choices = catalogue::choices_of(name);
+      if (static_cast<std::size_t>(value) < choices.size())
+        json["numbers"][name] = choices[static_cast<std::size_t>(value)];
+      else
+        json["numbers"][name] = value;
+    }
   else
     json["providers"] = record.providers;
   json["origin"] = record.origin;

@@ -8,7 +8,7 @@ namespace sylvit::tuning {
 
 bool Record::fits_some_length(const Case& wanted) const {
   return kernel == wanted.kernel && (dtypes.empty() || std::ranges::find(dtypes, wanted.dtype) != dtypes.end()) &&
-         (score_class.empty() || score_class == wanted.score_class) && head_size.holds(wanted.head_size);
+         (score_class == ScoreClass::any || score_class == wanted.score_class) && head_size.holds(wanted.head_size);
 }
 
 bool Record::fits(const Case& wanted) const {
@@ -23,7 +23,8 @@ std::string Record::mismatch(const Case& wanted) const {
     for (const DType dtype : dtypes) names += (names.empty() ? "" : " and ") + std::string(name_of(dtype));
     return "it is for " + names;
   }
-  if (!score_class.empty() && score_class != wanted.score_class) return "it is for " + score_class + " scores";
+  if (score_class != ScoreClass::any && score_class != wanted.score_class)
+    return "it is for " + std::string(name_of(score_class)) + " scores";
   const auto outside = [](const char* what, const Range& range, std::int64_t value) -> std::string {
     if (range.holds(value)) return {};
     const bool below = value < range.least;

@@ -31,7 +31,7 @@ using TileNumbers = std::map<std::string, int, std::less<>>;
 struct Record {
   std::string kernel = {};
   std::vector<DType> dtypes = {};  ///< empty: any
-  std::string score_class = {};    ///< empty: any
+  ScoreClass score_class = ScoreClass::any;
   Range head_size = {}, length = {}, m = {}, n = {}, k = {};
   TileNumbers numbers = {};
   std::vector<std::string> providers = {};  ///< of gemm_provider: who computes such products, the best first

@@ -6,13 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include "catalogue/records.hpp"
 #include "tuning/record.hpp"
 #include "tuning/table_file.hpp"
 
 namespace sylvit::tuning {
-
-/// The kernels that records may name.
-std::span<const std::string_view> known_kernels();
 
 /// Does the configuration of this kernel depend on the head size?
 bool depends_on_head_size(std::string_view kernel);
@@ -21,12 +19,7 @@ bool depends_on_head_size(std::string_view kernel);
 /// bounds, tiles that do not divide, an origin that does not say whether it was measured. Empty when it is sound.
 std::string flaw_of(const Record& record);
 
-/// What a work-group of the record asks of a device.
-struct Demand {
-  std::int64_t work_items = 0;
-  std::int64_t local_bytes = 0;
-  int sub_group_size = 0;  ///< 0: any
-};
+using catalogue::Demand;
 /// Of a sound record. Records whose kernel does not depend on it take any head size.
 Demand demand_of(const Record& record, std::int64_t head_size);
 
@@ -36,8 +29,5 @@ std::string obstacle_of(const Record& record, const Limits& limits, std::int64_t
 
 /// The largest head size, a multiple of 8 up to 256, at which these limits allow a sound record; 0: none.
 std::int64_t largest_runnable_head_size(const Record& record, const Limits& limits);
-
-inline constexpr std::int64_t smallest_head_size = 16;
-inline constexpr std::int64_t largest_head_size_of_all = 256;
 
 }  // namespace sylvit::tuning

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/head_sizes.hpp"
 #include "runtime/embedded.hpp"
 #include "tuning/overlay.hpp"
 #include "tuning/record_check.hpp"
@@ -78,7 +79,7 @@ Table Table::parse(std::string_view name, std::string_view json) {
 bool Table::usable(const Record& record, const Case& wanted) const {
   if (record.runs_up_to < wanted.head_size) return false;
   if (!ahead_of_time_ || !record.overlay || record.numbers.empty()) return true;
-  return std::ranges::any_of(leading_to(wanted), [&](const Record* compiled) {
+  return std::ranges::any_of(candidates_for(wanted), [&](const Record* compiled) {
     return !compiled->overlay && compiled->numbers == record.numbers;
   });
 }
@@ -102,7 +103,7 @@ const Record& Table::find(const Case& wanted) const {
   return *found;
 }
 
-std::vector<const Record*> Table::leading_to(const Case& wanted) const {
+std::vector<const Record*> Table::candidates_for(const Case& wanted) const {
   std::vector<const Record*> result;
   Case any_head_size = wanted;
   for (const Record& record : records_) {
@@ -150,14 +151,6 @@ std::span<const TableFile> embedded() {
   return files;
 }
 
-std::string backend_of(const DeviceInfo& device) {
-  const bool adaptive = device.toolchain == "acpp";
-  const std::string compiler = adaptive ? "acpp-" : "dpcpp-";
-  if (device.backend == "cuda" || device.backend == "hip") return compiler + device.backend;
-  // AdaptiveCpp's other GPUs have no table of their own yet.
-  return compiler + (device.type == "cpu" || adaptive ? "cpu" : "intel-gpu");
-}
-
 Table embedded_table(std::string_view name, std::string_view backend) {
   const TableFile* first = embedded_file(name);
   if (first == nullptr)
@@ -173,7 +166,7 @@ Table embedded_table(std::string_view name, std::string_view backend) {
 class ChainMaker {
  public:
   explicit ChainMaker(const DeviceInfo& device) : device_(device), backend_(backend_of(device)) {
-    table_.ahead_of_time_ = device.toolchain != "rtc" && !device.toolchain.empty();
+    table_.ahead_of_time_ = device.toolchain != Toolchain::rtc;
   }
 
   Table forced(const std::string& name) {
@@ -210,7 +203,7 @@ class ChainMaker {
       }
       record.runs_up_to = largest_runnable_head_size(record, limits);
       if (record.runs_up_to == 0 && overlay) {
-        leave_out(record, obstacle_of(record, limits, smallest_head_size), overlay);
+        leave_out(record, obstacle_of(record, limits, base::smallest_head_size), overlay);
         continue;
       }
       if (record.runs_up_to == 0) record.runs_up_to = Record::runs_never;

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tuning/backends.hpp"
 #include "tuning/record.hpp"
 #include "tuning/table_file.hpp"
 
@@ -29,7 +30,7 @@ class Table {
  public:
   /// A file on its own. Throws Error naming the table, the record and what is wrong.
   static Table parse(std::string_view name, std::string_view json);
-  /// Files one behind the other, for no device in particular.
+  /// Files one after the other, for no device in particular.
   Table(std::string name, std::span<const TableFile* const> files);
 
   /// What it goes by: the most specific embedded file, "dpcpp-cpu/avx2".
@@ -42,7 +43,7 @@ class Table {
   const Record* match(const Case& wanted) const;
   /// Every record that some length or extent of such a case leads to: what libraries compiled ahead of time hold. Of
   /// the case, kernel, type, score class and head size count.
-  std::vector<const Record*> leading_to(const Case& wanted) const;
+  std::vector<const Record*> candidates_for(const Case& wanted) const;
   /// Why `match` does not take this record of the table for a case; empty for the one that it takes.
   std::string why_not(const Record& record, const Case& wanted) const;
 
@@ -70,9 +71,6 @@ class Table {
 
 /// The files that are embedded in the library, read once. Throws Error if one is not sound.
 std::span<const TableFile> embedded();
-
-/// "dpcpp-cpu", "acpp-cuda", …: the folder of a device's tables.
-std::string backend_of(const DeviceInfo& device);
 
 /// The chain of an embedded file: itself and the default of the backend. Throws Error if there is no such file.
 Table embedded_table(std::string_view name, std::string_view backend = {});

@@ -8,6 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "catalogue/records.hpp"
+#include "tuning/backends.hpp"
+
 namespace sylvit::tuning {
 
 namespace {
@@ -20,9 +23,6 @@ constexpr std::size_t largest_text = 4 << 20;     // bytes; the shipped ones hav
 constexpr std::int64_t largest_number = 1 << 30;  // what a limit or an extent may be
 constexpr std::size_t most_records = 10000;
 constexpr std::size_t longest_string = 2000;
-/// What backend_of() gives, and the folders of backends/.
-constexpr std::array<std::string_view, 7> known_backends{"dpcpp-cpu", "dpcpp-intel-gpu", "dpcpp-cuda", "dpcpp-hip",
-                                                         "acpp-cpu",  "acpp-cuda",       "acpp-hip"};
 
 /// Parses, and refuses what a JSON reader usually lets pass: a key given twice (which one counts?) and nesting without
 /// end.
@@ -92,6 +92,18 @@ Range range_of(const Json& json, const std::string& name) {
   return range;
 }
 
+/// A number, or the name of a choice: "cut": "split". Numbers stand for choices, too: they did before names did.
+int number_of(const std::string& name, const Json& json) {
+  const auto choices = catalogue::choices_of(name);
+  if (choices.empty() || !json.is_string())
+    return static_cast<int>(integer(json, "number '" + name.substr(0, 60) + "'"));
+  const auto found = std::ranges::find(choices, json.get_ref<const std::string&>());
+  if (found != choices.end()) return static_cast<int>(found - choices.begin());
+  std::string known;
+  for (const std::string_view choice : choices) known.append(known.empty() ? "" : ", ").append(choice);
+  throw Error("its " + name + " '" + json.get<std::string>().substr(0, 60) + "' is none of " + known);
+}
+
 Record parse_record(const Json& json) {
   reject_unknown_keys(
       json, {"kernel", "dtypes", "score_class", "min_head_size", "max_head_size", "min_length", "max_length", "min_m",
@@ -100,9 +112,11 @@ Record parse_record(const Json& json) {
   record.kernel = text_of(required(json, "kernel"), "kernel");
   for (const std::string& name : texts_of(json, "dtypes")) record.dtypes.push_back(parse_dtype(name));
   if (json.contains("score_class")) {
-    record.score_class = text_of(json["score_class"], "score_class");
-    if (record.score_class != "pointwise" && record.score_class != "softmax")
-      throw Error("its score_class '" + record.score_class + "' is neither pointwise nor softmax");
+    const std::string text = text_of(json["score_class"], "score_class");
+    for (const ScoreClass known : {ScoreClass::pointwise, ScoreClass::softmax})
+      if (text == name_of(known)) record.score_class = known;
+    if (record.score_class == ScoreClass::any)
+      throw Error("its score_class '" + text + "' is neither pointwise nor softmax");
   }
   record.head_size = range_of(json, "head_size");
   record.length = range_of(json, "length");
@@ -122,8 +136,7 @@ Record parse_record(const Json& json) {
     if (json.contains("providers")) throw Error("only gemm_provider has providers");
     const Json& numbers = required(json, "numbers");
     if (!numbers.is_object()) throw Error("its numbers are no JSON object");
-    for (const auto& [name, number] : numbers.items())
-      record.numbers[name] = static_cast<int>(integer(number, "number '" + name.substr(0, 60) + "'"));
+    for (const auto& [name, number] : numbers.items()) record.numbers[name] = number_of(name, number);
   }
   record.origin = text_of(required(json, "origin"), "origin");
   return record;
@@ -137,8 +150,7 @@ Family parse_family(const Json& json, std::string_view backend) {
   if (json.contains("backends")) {
     family.backends = texts_of(json, "backends");
     for (const std::string& name : family.backends)
-      if (std::ranges::find(known_backends, name) == known_backends.end())
-        throw Error("there is no backend '" + name.substr(0, 60) + "'");
+      if (!is_table_backend(name)) throw Error("there is no backend '" + name.substr(0, 60) + "'");
   }
   family.architectures = texts_of(json, "architectures");
   family.devices = texts_of(json, "devices");

@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "runtime/rehearsal.hpp"
 #include "support.hpp"
 
 using namespace sylvit;
@@ -20,7 +21,7 @@ struct Case {
   std::int64_t batch, m, n, k;
   bool transpose_a = false;
   bool transpose_b = false;
-  std::int64_t padding = 0;  // elements behind each row
+  std::int64_t padding = 0;  // elements after each row
   float alpha = 1;
   float beta = 0;
   Epilogue epilogue = Epilogue::none;
@@ -52,7 +53,7 @@ class Problem {
   };
 
   /// An empty result where the provider does not serve such a product.
-  Result run(const std::string& provider, bool keep) const {
+  Result run(GemmProvider provider, bool keep) const {
     const OnDevice<T> a(std::span<const T>(a_), Shape{static_cast<std::int64_t>(a_.size())});
     const OnDevice<T> b(std::span<const T>(b_), Shape{static_cast<std::int64_t>(b_.size())});
     const OnDevice<C> c(std::span<const C>(c_), Shape{static_cast<std::int64_t>(c_.size())});
@@ -68,8 +69,8 @@ class Problem {
     if (case_.epilogue != Epilogue::none) gemm.bias = bias.view();
     if (case_.epilogue == Epilogue::bias_residual)
       gemm.residual = case_.in_place ? gemm.c : factor(residual.data(), dtype_of<C>, case_.m, case_.n, false);
-    if (keep) gemm.kept = factor(kept.data() + guard, dtype_of<C>, case_.m, case_.n, false);
-    const std::vector<std::string> serving = gemm_providers(device(), gemm);
+    if (keep) gemm.pre_activation = factor(kept.data() + guard, dtype_of<C>, case_.m, case_.n, false);
+    const std::vector<GemmProvider> serving = gemm_providers(device(), gemm);
     if (std::ranges::find(serving, provider) == serving.end()) return {};
     gemm.provider = provider;
     const Memory workspace(device(), gemm_workspace(device(), gemm), "a test");
@@ -172,7 +173,7 @@ class Problem {
   std::vector<C> residual_;
 };
 
-std::vector<std::string> providers() {
+std::vector<GemmProvider> providers() {
   const OnDevice<float> any(std::size_t{4}, Shape{2, 2});
   const OnDevice<float> out(std::size_t{4}, Shape{2, 2});
   return gemm_providers(device(), {.a = any.view(), .b = any.view(), .c = out.view()});
@@ -180,8 +181,8 @@ std::vector<std::string> providers() {
 
 template <class T, class C>
 void check_everywhere(const Case& c) {
-  for (const std::string& provider : providers()) {
-    CAPTURE(provider);
+  for (const GemmProvider provider : providers()) {
+    CAPTURE(name_of(provider));
     CAPTURE(c.m);
     CAPTURE(c.n);
     CAPTURE(c.k);
@@ -218,7 +219,7 @@ TEST_SUITE("blas/gemm") {
       const OnDevice<float> a(numbers(m * k), Shape{m, k});
       OnDevice<float> b(numbers(k * n), Shape{k, n});
       const OnDevice<float> c(static_cast<std::size_t>(m * n), Shape{m, n});
-      Gemm gemm{.a = a.view(), .b = b.view(), .c = c.view(), .provider = "builtin"};
+      Gemm gemm{.a = a.view(), .b = b.view(), .c = c.view(), .provider = GemmProvider::builtin};
       const Memory workspace(device(), gemm_workspace(device(), gemm), "a test");
       sylvit::gemm(device(), gemm, workspace.data());
       const std::vector<float> expected = c.read();
@@ -241,11 +242,11 @@ TEST_SUITE("blas/gemm") {
     const OnDevice<float> b(std::size_t{64}, Shape{8, 8});
     const OnDevice<float> c(std::size_t{64}, Shape{8, 8});
     Gemm gemm{.a = a.view(), .b = b.view(), .c = c.view()};
-    const std::vector<std::string> providers = gemm_providers(device(), gemm);
-    if (test::device().info().type == "cpu" && test::device().info().toolchain == "rtc")
-      CHECK(providers == std::vector<std::string>{"builtin", "onemkl"});
-    for (const std::string& provider : providers) {
-      const Setting setting("SYLVIT_GEMM", provider);
+    const std::vector<GemmProvider> providers = gemm_providers(device(), gemm);
+    if (test::device().info().type == DeviceType::cpu && test::device().info().toolchain == Toolchain::rtc)
+      CHECK(providers == std::vector{GemmProvider::builtin, GemmProvider::onemkl});
+    for (const GemmProvider provider : providers) {
+      const Setting setting("SYLVIT_GEMM", std::string(name_of(provider)));
       CHECK(gemm_providers(device(), gemm).front() == provider);
       gemm.provider = providers.back();
       CHECK(gemm_providers(device(), gemm).front() == providers.back());
@@ -286,9 +287,26 @@ TEST_SUITE("blas/gemm") {
     check_everywhere<float, float>({0, 9, 3, 4});
   }
 
+  TEST_CASE("a transposed factor with one row takes the kernels that more rows take") {
+    const runtime::Rehearsal rehearsal(device());
+    const Memory memory(rehearsal.device(), 1 << 20, "a test");
+    const auto product = [&](std::int64_t images) {
+      const TensorView gradient(memory.data(), DType::f32, {images, 40});
+      const TensorView features(memory.as<std::byte>() + (1 << 16), DType::f32, {images, 24});
+      const TensorView weights(memory.as<std::byte>() + (1 << 17), DType::f32, {40, 24});
+      gemm(rehearsal.device(),
+           {.a = gradient.permute({1, 0}), .b = features, .c = weights, .provider = GemmProvider::builtin},
+           memory.as<std::byte>() + (1 << 18));
+      return rehearsal.kernels().size();
+    };
+    const std::size_t many = product(3);
+    CHECK(many == 2);
+    CHECK(product(1) == many);
+  }
+
   TEST_CASE("a row of the builtin product has the same bits whatever else there is") {
-    const auto few = Problem<float, float>({1, 3, 70, 900}).run("builtin", false);
-    const auto many = Problem<float, float>({1, 120, 70, 900}).run("builtin", false);
+    const auto few = Problem<float, float>({1, 3, 70, 900}).run(GemmProvider::builtin, false);
+    const auto many = Problem<float, float>({1, 120, 70, 900}).run(GemmProvider::builtin, false);
     const std::size_t guard = Problem<float, float>::guard;
     CHECK(std::memcmp(few.c.data() + guard, many.c.data() + guard, std::size_t{3} * 70 * sizeof(float)) == 0);
   }
@@ -319,7 +337,10 @@ TEST_SUITE("blas/gemm") {
     const TensorView spread(a.data(), DType::f32, Shape{2, 3}, {12, 2});
     check_error([&] { run({.a = spread, .b = b.view().slice(0, 0, 3), .c = c.view().slice(0, 0, 2)}); },
                 {"A", "contiguous"});
-    check_error([&] { run({.a = a.view(), .b = b.view(), .c = c.view(), .provider = "lever"}); }, {"lever", "builtin"});
+    for (const GemmProvider absent : all_gemm_providers)
+      if (const auto serving = providers(); std::ranges::find(serving, absent) == serving.end())
+        check_error([&] { run({.a = a.view(), .b = b.view(), .c = c.view(), .provider = absent}); },
+                    {std::string(name_of(absent)), "builtin"});
     const Setting setting("SYLVIT_GEMM", "abacus");
     check_error([&] { run({.a = a.view(), .b = b.view(), .c = c.view()}); }, {"abacus", "builtin"});
   }

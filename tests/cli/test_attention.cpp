@@ -74,7 +74,7 @@ reference::AttentionProblem problem_of(const Files& files, Score score) {
   problem.k = files.wide("k");
   problem.v = files.wide("v");
   problem.lengths = files.lengths;
-  problem.head_multiplier = files.wide("head_scale");
+  problem.head_scale = files.wide("head_scale");
   problem.head_alpha = files.wide("head_alpha");
   problem.q_norm = {files.wide("q_norm.weight"), files.wide("q_norm.bias")};
   problem.k_norm = {files.wide("k_norm.weight"), files.wide("k_norm.bias")};
@@ -139,7 +139,7 @@ TEST_SUITE("cli/attention") {
     check_close(out, "dq", gradients.q);
     check_close(out, "dk", gradients.k);
     check_close(out, "dv", gradients.v);
-    check_close(out, "dhead_scale", gradients.head_multiplier);
+    check_close(out, "dhead_scale", gradients.head_scale);
     check_close(out, "dhead_alpha", gradients.head_alpha);
     check_close(out, "dq_norm.weight", gradients.q_norm.weight);
     check_close(out, "dq_norm.bias", gradients.q_norm.bias);

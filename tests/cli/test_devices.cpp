@@ -46,7 +46,7 @@ TEST_SUITE("cli/devices") {
   TEST_CASE("self-check passes, on all devices and on one") {
     const CommandResult all = run_sylvit("self-check");
     CHECK(all.exit_code == 0);
-    CHECK(all.output.find("transpose      ok") != std::string::npos);
+    CHECK(all.output.find("product            ok") != std::string::npos);
     CHECK(run_sylvit("self-check --device 0").exit_code == 0);
     check_sentence(run_sylvit("self-check --device nonsense"), 1, {"'nonsense'", "the devices are: 0 = "});
     check_sentence(run_sylvit("self-check", "SYLVIT_DEVICE=nonsense"), 0, {});

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/progress.hpp"
-#include "io/image_transform.hpp"
+#include "images/transform.hpp"
 #include "io/safetensors.hpp"
 #include "support.hpp"
 
@@ -69,11 +69,11 @@ TEST_SUITE("cli/infer") {
   TEST_CASE("logits are those of run vit over the transformed images, probabilities their softmax") {
     const TemporaryDirectory directory;
     std::vector<float> pixels(2 * 3 * 16 * 16);
-    const io::ImageTransform transform{.size = 16, .crop_pct = 0.8, .mean = {0.4F, 0.5F, 0.6F}};
+    const sylvit::ImageTransform transform{.size = 16, .crop_pct = 0.8, .mean = {0.4F, 0.5F, 0.6F}};
     const std::size_t half = pixels.size() / 2;
     const std::span<float> both(pixels);
-    io::transform_image(io::read_image(image_directory() / "baseline.jpg"), transform, both.first(half));
-    io::transform_image(io::read_image(image_directory() / "rgba8.png"), transform, both.subspan(half));
+    sylvit::transform_image(sylvit::read_image(image_directory() / "baseline.jpg"), transform, both.first(half));
+    sylvit::transform_image(sylvit::read_image(image_directory() / "rgba8.png"), transform, both.subspan(half));
     const std::string in = directory.path() / "in.safetensors";
     const std::string out = directory.path() / "out.safetensors";
     const std::vector<io::OutputTensor> tensors{

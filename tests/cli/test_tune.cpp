@@ -119,7 +119,7 @@ TEST_SUITE("cli/tune") {
     check("--shapes '" + shapes(directory, "\nattention 1,2\n") + "'", "line 2");
     check("--shapes '" + shapes(directory, "attention 1,2,-3,64\n") + "'", "is no shape");
     check("--shapes '" + shapes(directory, "attention 1,2,3,20\n") + "'", "head size 20");
-    check("--kernel transpose", "'transpose' cannot be tuned");
+    check("--kernel loss", "'loss' cannot be tuned");
     check("--dtype f8", "f8");
     check("--score softer", "softer");
     check("--shapes '" + shapes(directory, "gemm 8,8,8 9\n") + "'", "line 1");
@@ -154,7 +154,7 @@ TEST_SUITE("cli/tune") {
     CHECK(std::ranges::count(records, Range{8, 8}, &sylvit::tuning::Record::n) == 1);
     CHECK(std::ranges::count(records, Range{64, 64}, &sylvit::tuning::Record::n) == 1);
     CHECK(std::ranges::count(records, Range{32, 32}, &sylvit::tuning::Record::k) == 1);
-    // The one for all products stands behind those for one each, or these would never be used.
+    // The one for all products stands after those for one each, or these would never be used.
     CHECK(records.back().n.unlimited());
     CHECK(records.back().k.unlimited());
   }

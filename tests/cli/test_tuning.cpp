@@ -2,7 +2,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "nn/attention_kernels.hpp"
+#include "catalogue/head_sizes.hpp"
 #include "support.hpp"
 #include "tuning/table.hpp"
 
@@ -20,10 +20,10 @@ void write(const std::filesystem::path& path, const std::string& text) {
 }
 
 constexpr const char* bad_records = R"({"schema": 1, "records": [
-  {"kernel": "transpose", "numbers": {"tile": 16, "rows": 4}, "origin": "measured"},
-  {"kernel": "transpose", "numbers": {"tile": 16, "rows": 3}, "origin": "measured"},
+  {"kernel": "loss", "numbers": {"lanes": 16, "columns": 4, "sub_group": 0}, "origin": "measured"},
+  {"kernel": "loss", "numbers": {"lanes": 3, "columns": 4, "sub_group": 0}, "origin": "measured"},
   {"kernel": "gemm", "tiles": 3},
-  {"kernel": "reduce_rows", "numbers": {"work_items": 8192}, "origin": "measured"}]})";
+  {"kernel": "head_sums", "numbers": {"items": 8192}, "origin": "measured"}]})";
 
 }  // namespace
 
@@ -38,7 +38,7 @@ TEST_SUITE("cli/tuning") {
         run_sylvit("tuning show --kernel attention_forward --score softmax --head-size 32 --length 5000");
     CHECK(one.exit_code == 0);
     // Ahead of time there may be kernels of larger head sizes only, and theirs is the record.
-    const std::int64_t head_size = sylvit::nn::compiled_head_size(sylvit::test::device().info().toolchain, 32);
+    const std::int64_t head_size = sylvit::catalogue::compiled_head_size(sylvit::test::device().info().toolchain, 32);
     CHECK(has(one.output, "softmax, head size " + std::to_string(head_size) + ", length 5000"));
     CHECK(has(one.output, "  chosen "));
     CHECK(has(one.output, "an earlier record fits too"));
@@ -82,7 +82,7 @@ TEST_SUITE("cli/tuning") {
     const CommandResult both = run_sylvit("tuning check '" + bad.string() + "' '" + newer.string() + "'");
     CAPTURE(both.errors);
     CHECK(both.exit_code == 1);
-    CHECK(has(both.errors, "bad.json, record 2 (transpose): its tile numbers do not fit together"));
+    CHECK(has(both.errors, "bad.json, record 2 (loss): its tile numbers do not fit together"));
     CHECK(has(both.errors, "bad.json, record 3 (gemm): it has the unknown key 'tiles'"));
     CHECK(has(both.errors, "newer.json: its schema is 7, and this sylvit reads 1"));
     CHECK(!has(both.errors, "record 1 "));
@@ -104,15 +104,15 @@ TEST_SUITE("cli/tuning") {
     write(path, R"({"schema": 1, "family": {"architectures": ["sm_99"], "properties": {"sub_group_sizes": [32],
       "local_memory_bytes": 1000}}, "records": [
       {"kernel": "layer_norm", "numbers": {"lanes": 64, "columns": 1, "rows": 4}, "origin": "measured"},
-      {"kernel": "transpose", "numbers": {"tile": 32, "rows": 8}, "origin": "measured"},
+      {"kernel": "head_sums", "numbers": {"items": 1024}, "origin": "measured"},
       {"kernel": "layer_norm", "numbers": {"lanes": 32, "columns": 1, "rows": 1}, "origin": "measured"}]})");
     const CommandResult result = run_sylvit("tuning check '" + path.string() + "'");
     CAPTURE(result.errors);
     CHECK(result.exit_code == 1);
     CHECK(has(result.errors, "record 1 (layer_norm): a device of its family cannot run it: it wants sub-groups of 64"));
-    CHECK(has(result.errors, "record 2 (transpose): a device of its family cannot run it: it wants 4224 bytes"));
+    CHECK(has(result.errors, "record 2 (head_sums): a device of its family cannot run it: it wants 4096 bytes"));
     CHECK(!has(result.errors, "record 3"));
-    const std::string backend = sylvit::tuning::backend_of(sylvit::test::device().info());
+    const std::string backend(sylvit::tuning::backend_of(sylvit::test::device().info()));
     const std::filesystem::path own = directory.path() / backend / "x.json";
     write(own, R"({"schema": 1, "records": [{"kernel": "layer_norm", "numbers": {"lanes": 7, "columns": 1, "rows": 4},
       "origin": "measured"}]})");
@@ -121,7 +121,7 @@ TEST_SUITE("cli/tuning") {
 
   TEST_CASE("a bad overlay is one warning, and the command goes on") {
     const TemporaryDirectory directory;
-    const std::string backend = sylvit::tuning::backend_of(sylvit::test::device().info());
+    const std::string backend(sylvit::tuning::backend_of(sylvit::test::device().info()));
     write(directory.path() / backend / "bad.json", bad_records);
     const CommandResult result = run_sylvit("self-check", "SYLVIT_TUNING_DIR='" + directory.path().string() + "'");
     CHECK(result.exit_code == 0);

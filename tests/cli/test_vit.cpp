@@ -5,9 +5,10 @@
 
 #include "io/npz_writer.hpp"
 #include "io/safetensors.hpp"
-#include "io/vit_weights.hpp"
 #include "reference/vit.hpp"
 #include "support.hpp"
+#include "vit/tiny.hpp"
+#include "vit/weights.hpp"
 
 using namespace sylvit;
 using sylvit::test::run_sylvit;
@@ -15,19 +16,10 @@ using sylvit::test::TemporaryDirectory;
 
 namespace {
 
-const std::string tiny = "--width 48 --depth 2 --heads 3 --mlp 96 --patch 4 --classes 5";
+const std::string tiny = test::tiny_vit_options;
 
 VitConfig tiny_config() {
-  VitConfig config = vit_preset("S/16");
-  config.width = 48;
-  config.depth = 2;
-  config.heads = 3;
-  config.mlp = 96;
-  config.patch = 4;
-  config.classes = 5;
-  config.image_height = 8;
-  config.image_width = 8;
-  return config;
+  return test::tiny_vit([](VitConfig& c) { c.image_height = c.image_width = 8; });
 }
 
 std::vector<float> normal_numbers(std::size_t count) {
@@ -161,7 +153,7 @@ TEST_SUITE("cli/vit") {
     reference::VitLoss loss;
     loss.labels = {4, 0, 2};
     const auto expected = reference::vit_backward(config, parameters, {images.begin(), images.end()}, loss);
-    CHECK(difference(result.read_f32("logits", Shape{3, 5}), expected.logits) < 1e-4);
+    CHECK(difference(result.read_f32("logits", Shape{3, 7}), expected.logits) < 1e-4);
     CHECK(std::abs(static_cast<double>(result.read_f32("loss").front()) - expected.loss) < 1e-4);
     for (const VitParameter& parameter : vit_parameters(config)) {
       CAPTURE(parameter.name);
@@ -185,13 +177,13 @@ TEST_SUITE("cli/vit") {
     const std::string rest = " --weights " + weights + " --input " + in + " --output " + out;
     check_refused("run vit " + tiny + " --gate" + rest, out, {"blocks.0.attn.gate.weight"});
     const std::string other = "--width 48 --heads 3 --patch 4 ";
-    check_refused("run vit " + other + "--depth 2 --mlp 80" + rest, out,
-                  {"blocks.0.mlp.fc1.weight", "[96, 48]", "[80, 48]"});
-    check_refused("run vit " + other + "--depth 1 --mlp 96" + rest, out, {"blocks.1."});
+    check_refused("run vit " + other + "--depth 2 --mlp 96" + rest, out,
+                  {"blocks.0.mlp.fc1.weight", "[80, 48]", "[96, 48]"});
+    check_refused("run vit " + other + "--depth 1 --mlp 80" + rest, out, {"blocks.1."});
     check_refused("run vit " + tiny + " --image-size 16" + rest, out, {"12 x 12", "16"});
     check_refused("run vit " + tiny + " --channels 1" + rest, out, {"3 channels", "takes 1"});
-    check_refused("run vit " + other + "--depth 2 --mlp 96 --classes 7" + rest, out,
-                  {"head.weight", "[5, 48]", "[7, 48]"});
+    check_refused("run vit " + other + "--depth 2 --mlp 80 --classes 5" + rest, out,
+                  {"head.weight", "[7, 48]", "[5, 48]"});
     check_refused("run vit " + tiny + " --weights " + in + " --input " + in + " --output " + out, out,
                   {"in12.safetensors", "no Vision Transformer"});
     const std::string empty = directory.path() / "empty.safetensors";
@@ -221,21 +213,21 @@ TEST_SUITE("cli/vit") {
     REQUIRE(run_sylvit("init " + tiny + " --image-size 8 --seed 5 --output " + weights).exit_code == 0);
     std::ofstream(npz, std::ios::binary) << as_npz(weights, tiny_config());
     const auto info = run_sylvit("info " + npz + " --list");
-    CHECK(info.output.find("width 48, depth 2, MLP 96, patch 4 (guessed), 5 classes, images of 8 x 8") !=
+    CHECK(info.output.find("width 48, depth 2, MLP 80, patch 4 (guessed), 7 classes, images of 8 x 8") !=
           std::string::npos);
     CHECK(info.output == run_sylvit("info " + weights + " --list").output);
-    CHECK(io::guess_config(io::WeightsFile::open(npz)).heads == 3);
+    CHECK(vit::guess_config(io::WeightsFile::open(npz)).heads == 3);
 
     REQUIRE(run_sylvit("run vit " + tiny + " --weights " + weights + " --input " + in + " --output " + out).exit_code ==
             0);
     const auto run = run_sylvit("run vit " + tiny + " --weights " + npz + " --input " + in + " --output " + out_npz);
     CAPTURE(run.errors);
     REQUIRE(run.exit_code == 0);
-    CHECK(io::SafetensorsFile::open(out_npz).read_f32("logits", Shape{3, 5}) ==
-          io::SafetensorsFile::open(out).read_f32("logits", Shape{3, 5}));
+    CHECK(io::SafetensorsFile::open(out_npz).read_f32("logits", Shape{3, 7}) ==
+          io::SafetensorsFile::open(out).read_f32("logits", Shape{3, 7}));
 
     const std::string none = directory.path() / "none.safetensors";
-    const std::string two_heads = "--width 48 --depth 2 --heads 2 --mlp 96 --patch 4 --classes 5";
+    const std::string two_heads = "--width 48 --depth 2 --heads 2 --mlp 80 --patch 4 --classes 7";
     check_refused("run vit " + two_heads + " --weights " + npz + " --input " + in + " --output " + none, none,
                   {"w.npz", "3 heads", "2"});
     std::filesystem::resize_file(npz, 1000);
@@ -247,7 +239,7 @@ TEST_SUITE("cli/vit") {
     const TemporaryDirectory directory;
     const std::string out = directory.path() / "out.safetensors";
     const std::string start = "run vit " + tiny + " --seed 1 --output " + out + " --input ";
-    check_refused(start + write_input(directory, 8, {0, 5, 1}) + " --backward", out, {"image 1", "5"});
+    check_refused(start + write_input(directory, 8, {0, 7, 1}) + " --backward", out, {"image 1", "7"});
     check_refused(start + write_input(directory, 8, {0, 1}) + " --backward", out, {"labels", "[2]", "[3]"});
     check_refused(start + write_input(directory, 2, {0, 1, 2}), out, {"2 x 2", "patch"});
     check_refused(start + write_input(directory, 10, {0, 1, 2}), out, {"10 x 10", "whole patches"});
@@ -292,9 +284,14 @@ TEST_SUITE("cli/vit") {
     REQUIRE(result.exit_code == 0);
     for (const char* key : {"ms_best", "ms_median", "images_per_s", "gflops", "ceiling_gflops", "peak_bytes"})
       CHECK(result.output.find('"' + std::string(key) + '"') != std::string::npos);
+    for (const char* word : {"backward", "forward_backward"}) {
+      const auto both = run_sylvit("bench vit " + tiny + " --image-size 8 --seconds 0 --pass " + word);
+      CHECK(both.output.find("softmax forward_backward, batch 8") != std::string::npos);
+    }
+    CHECK(run_sylvit("bench vit --pass sideways").exit_code == 2);
     const auto profile = run_sylvit("bench vit " + tiny + " --image-size 8 --seconds 0.1 --profile");
     CHECK(profile.output.find("blocks.*.mlp.fc1") != std::string::npos);
-    CHECK(profile.output.find("width 48, depth 2, MLP 96, patch 4, 3 heads softmax forward") == 0);
+    CHECK(profile.output.find("width 48, depth 2, MLP 80, patch 4, 3 heads softmax forward") == 0);
     const auto both = run_sylvit("bench vit " + tiny + " --image-size 8 --seconds 0.1 --profile --json");
     const auto layers = nlohmann::json::parse(both.output).at("layers");
     double share = 0;

@@ -1,24 +1,17 @@
-// libFuzzer entry for the safetensors reader, built on request with clang:
-//   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc tests/io/fuzz_safetensors.cpp
-//     src/io/{safetensors,files,messages,tensor_list}.cpp src/runtime/tensor.cpp -o fuzz_safetensors
-//   ./fuzz_safetensors -max_len=4096 corpus
-// Any input must either be refused with a sylvit::Error or be a file whose tensors tile its data and that says the
-// same after it is written again; everything else crashes here.
+// Any input to the safetensors reader must either be refused with a sylvit::Error or be a file whose tensors tile its
+// data and that says the same after it is written again; everything else crashes here.
 #include <sylvit/error.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
+#include "fuzz/fuzz.hpp"
 #include "io/safetensors.hpp"
 
 namespace {
 
+using sylvit::fuzz::require;
 using sylvit::io::SafetensorsFile;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check(const SafetensorsFile& file) {
   std::vector<sylvit::io::OutputTensor> tensors;
@@ -77,3 +70,57 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+namespace sylvit::fuzz {
+
+std::vector<std::string> seeds() {
+  const std::vector<std::byte> bytes(64);
+  const auto first = [&](std::size_t count) { return std::span(bytes).first(count); };
+  const std::vector<std::vector<io::OutputTensor>> files = {
+      {},
+      {{"a", DType::f32, {2, 3}, first(24)}},
+      {{"a", DType::f64, {2}, first(16)}, {"b.weight", DType::bf16, {3, 1}, first(6)}, {"c", DType::f16, {}, first(2)}},
+      {{"i", DType::i64, {2}, first(16)}, {"j", DType::i32, {1}, first(4)}, {"none", DType::f32, {4, 0}, first(0)}},
+      {{"flag", DType::boolean, {3}, first(3)}, {"byte", DType::u8, {2, 2}, first(4)}}};
+  std::vector<std::string> result;
+  for (const std::vector<io::OutputTensor>& tensors : files) {
+    std::string file = io::safetensors_header(tensors, {{"format", "pt"}});
+    const std::size_t header = file.size() - 8;
+    for (const io::OutputTensor& tensor : tensors)
+      file.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+    // And as LLVMFuzzerTestOneInput makes a file of it: how much data there is, the header, the data.
+    result.push_back(static_cast<char>(file.size() - 8 - header) + file.substr(8));
+    result.push_back(file);
+  }
+  return result;
+}
+
+std::vector<std::string_view> words() {
+  return {"\"dtype\":",
+          "\"shape\":",
+          "\"data_offsets\":",
+          "\"__metadata__\":",
+          "\"F32\"",
+          "\"BF16\"",
+          "\"BOOL\"",
+          "\"U16\"",
+          "\"F8_E4M3\"",
+          "[",
+          "]",
+          "{",
+          "}",
+          ",",
+          "\"",
+          "\\u0000",
+          "\\ud800",
+          "null",
+          "-1",
+          "1e3",
+          "0",
+          "[0,0]",
+          "4294967296",
+          "9223372036854775807",
+          "18446744073709551616"};
+}
+
+}  // namespace sylvit::fuzz

@@ -20,6 +20,7 @@ using namespace sylvit;
 using sylvit::io::NpzArray;
 using sylvit::io::NpzFile;
 using sylvit::io::WeightsFile;
+using sylvit::test::check_contains;
 using sylvit::test::npy_dict;
 using sylvit::test::npy_f32;
 using sylvit::test::npy_of;
@@ -312,15 +313,6 @@ std::string refusal(const std::string& file) {
 /// Why one array of these bytes is refused.
 std::string array_refusal(const std::string& npy) {
   return refusal([&] { with_npz(npz_of({{"a", npy}}), [](const NpzFile& file) { whole(file, "a"); }); });
-}
-
-void check_contains(const std::string& text, std::initializer_list<const char*> parts) {
-  CAPTURE(text);
-  for (const std::string part : parts) {
-    CAPTURE(part);
-    CHECK(text.find(part) != std::string::npos);
-  }
-  CHECK(text.find('\n') == std::string::npos);
 }
 
 template <class T>

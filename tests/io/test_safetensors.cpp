@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "io/safetensors.hpp"
+#include "support.hpp"
 
 TEST_SUITE_BEGIN("io/safetensors");
 
@@ -31,25 +32,18 @@ using sylvit::Shape;
 using sylvit::io::OutputTensor;
 using sylvit::io::SafetensorsFile;
 using sylvit::io::write_safetensors;
+using sylvit::test::check_contains;
+using sylvit::test::read_file;
 
-/// A directory of its own for each test case, gone afterwards.
 class Directory {
  public:
-  Directory() {
-    std::string pattern = (fs::temp_directory_path() / "sylvit-safetensors-XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  ~Directory() { fs::remove_all(path_); }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
+  fs::path operator/(const std::string& name) const { return directory_.path() / name; }
   std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(directory_.path()), fs::directory_iterator()));
   }
 
  private:
-  fs::path path_;
+  sylvit::test::TemporaryDirectory directory_;
 };
 
 template <class T>
@@ -93,20 +87,6 @@ std::string header_refusal(const std::string& header, std::size_t data_bytes) {
   return refusal(file_of(header, data_bytes));
 }
 
-void check_contains(const std::string& text, std::initializer_list<const char*> parts) {
-  CAPTURE(text);
-  for (const std::string part : parts) {
-    CAPTURE(part);
-    CHECK(text.find(part) != std::string::npos);
-  }
-  CHECK(text.find('\n') == std::string::npos);
-}
-
-std::string content(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 const std::string good_header = R"({"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})";
@@ -147,7 +127,7 @@ TEST_CASE("safetensors: a file comes back as it was written") {
   CHECK(file.find("none") == nullptr);
   CHECK(directory.entries() == 1);  // no temporary left
 
-  const std::string text = content(path);
+  const std::string text = read_file(path);
   std::uint64_t length = 0;
   std::memcpy(&length, text.data(), 8);
   CHECK(length % 8 == 0);
@@ -155,7 +135,7 @@ TEST_CASE("safetensors: a file comes back as it was written") {
 
   // The same again gives the same bytes, and copies of the file object outlive the file on disk.
   write_safetensors(path, tensors, metadata);
-  CHECK(content(path) == text);
+  CHECK(read_file(path) == text);
   const SafetensorsFile copy = file;  // NOLINT(performance-unnecessary-copy-initialization): the copy is the subject
   fs::remove(path);
   CHECK(copy.read_f32("z first") == a);
@@ -165,7 +145,7 @@ TEST_CASE("safetensors: no tensors, and the smallest file upstream writes") {
   const Directory directory;
   const fs::path path = directory / "none.safetensors";
   write_safetensors(path, {});
-  CHECK(content(path) == length_prefix(8) + "{}      ");
+  CHECK(read_file(path) == length_prefix(8) + "{}      ");
   CHECK(SafetensorsFile::open(path).tensors().empty());
   with_exact_copy(file_of("{}", 0), [](const SafetensorsFile& file) { CHECK(file.tensors().empty()); });
 }
@@ -612,7 +592,7 @@ TEST_CASE("safetensors: the writer says where it cannot write, and leaves no tra
   }
   CHECK(writing("/proc/sylvit.safetensors") != "accepted");  // not even for root
   CHECK(fs::is_empty(directory / "folder"));
-  CHECK(content(directory / "file") == "kept");
+  CHECK(read_file(directory / "file") == "kept");
   CHECK(directory.entries() == 2);
 }
 
@@ -634,7 +614,7 @@ TEST_CASE("safetensors: a disk that fills up leaves the old file as it was") {
   std::signal(SIGXFSZ, handler);
 
   check_contains(text, {"cannot write", "x.safetensors", "File too large"});
-  CHECK(content(path) == "old");
+  CHECK(read_file(path) == "old");
   CHECK(directory.entries() == 1);
 }
 

@@ -7,7 +7,8 @@
 #include <fmt/ranges.h>
 #include <random>
 
-#include "nn/attention_kernels.hpp"
+#include "base/scores.hpp"
+#include "runtime/rehearsal.hpp"
 
 namespace sylvit::test {
 
@@ -281,15 +282,12 @@ reference::AttentionProblem problem_of(const AttentionCase& c, const AttentionDa
   problem.k = wide(data.k);
   problem.v = wide(data.v);
   problem.lengths.assign(c.lengths.begin(), c.lengths.end());
-  problem.head_multiplier = wide(data.head_scale);
+  problem.head_scale = wide(data.head_scale);
   problem.head_alpha = wide(data.head_alpha);
   problem.q_norm = {wide(data.q_weight), wide(data.q_bias)};
   problem.k_norm = {wide(data.k_weight), wide(data.k_bias)};
   return problem;
 }
-
-/// The scores whose slope jumps.
-bool has_kink(Score score) { return score == Score::relu || score == Score::relu6; }
 
 /// Compares what the device gave with what the reference says, tensor by tensor.
 class Comparison {
@@ -328,7 +326,7 @@ class Comparison {
         where = i;
       }
     }
-    const bool jumps = has_kink(case_.score) && case_.qk_norm && case_.dtype != DType::f32;
+    const bool jumps = base::score_row(case_.score).kink && case_.qk_norm && case_.dtype != DType::f32;
     const double measured = jumps && std::isfinite(worst) ? std::sqrt(error_square / square) : worst;
     if (!(measured <= bound))
       fail(fmt::format("{}[{}] is {} instead of {}: error {:.3g}, bound {:.3g}", what, where, got[where],
@@ -372,7 +370,7 @@ bool agrees_with_reference(const AttentionCase& c, const AttentionData& data, co
   compare.close("dq", got.dq, backward.q, backward_bound);
   compare.close("dk", got.dk, backward.k, backward_bound);
   compare.close("dv", got.dv, backward.v, backward_bound);
-  if (c.head_scale) compare.close("dhead_scale", got.dhead_scale, backward.head_multiplier, sum_bound);
+  if (c.head_scale) compare.close("dhead_scale", got.dhead_scale, backward.head_scale, sum_bound);
   if (c.head_alpha) compare.close("dhead_alpha", got.dhead_alpha, backward.head_alpha, sum_bound);
   if (c.qk_norm && c.norm_parameters) {
     compare.close("dq_norm.weight", got.dq_weight, backward.q_norm.weight, sum_bound);
@@ -382,7 +380,7 @@ bool agrees_with_reference(const AttentionCase& c, const AttentionData& data, co
       compare.close("dk_norm.bias", got.dk_bias, backward.k_norm.bias, sum_bound);
     } else {
       // A bias of the keys moves all scores of a row alike, which softmax does not see: the gradient is 0, and only
-      // rounding is left, to be judged beside the gradient of the other bias.
+      // rounding is left, to be compared beside the gradient of the other bias.
       std::vector<double> shifted(backward.k_norm.bias);
       const double size =
           std::abs(*std::ranges::max_element(backward.q_norm.bias, {}, [](double value) { return std::abs(value); }));
@@ -396,16 +394,17 @@ bool agrees_with_reference(const AttentionCase& c, const AttentionData& data, co
 }
 
 void prepare_attention(const std::vector<AttentionCase>& cases) {
-  std::vector<runtime::KernelName> kernels;
+  const runtime::Rehearsal rehearsal(device());
   for (const AttentionCase& c : cases) {
     std::byte nothing{};
     AttentionInputs inputs{.q = TensorView(&nothing, c.dtype, query_shape(c)),
                            .k = TensorView(&nothing, c.dtype, key_shape(c)),
                            .v = TensorView(&nothing, c.dtype, key_shape(c))};
-    for (runtime::KernelName& kernel : nn::attention_kernels_for(device(), description_of(c), inputs, true))
-      if (std::ranges::find(kernels, kernel.type, &runtime::KernelName::type) == kernels.end())
-        kernels.push_back(std::move(kernel));
+    attention_prepare(rehearsal.device(), description_of(c), inputs, true);
   }
+  std::vector<runtime::KernelName> kernels;
+  for (const runtime::KernelName& kernel : rehearsal.kernels())
+    if (std::ranges::find(kernels, kernel.type, &runtime::KernelName::type) == kernels.end()) kernels.push_back(kernel);
   constexpr std::size_t batch = 24;
   for (std::size_t first = 0; first < kernels.size(); first += batch)
     runtime::prepare(device(), std::span(kernels).subspan(first, std::min(batch, kernels.size() - first)));

@@ -1,4 +1,4 @@
-// A matrix on the device whose rows are longer than what an operation may touch, with a guard behind the last of them.
+// A matrix on the device whose rows are longer than what an operation may touch, with a guard after the last of them.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,6 @@ std::vector<double> random_numbers(std::size_t count, unsigned seed, double ampl
     value = static_cast<double>(static_cast<float>(T(static_cast<float>(amplitude) * normal(generator))));
   return values;
 }
-
-/// The unit of rounding of a storage type, relative.
-template <class T>
-constexpr double rounding = 6e-8;
-template <>
-inline constexpr double rounding<bf16> = 3.91e-3;
-template <>
-inline constexpr double rounding<f16> = 4.89e-4;
 
 /// The same numbers on the device.
 template <class T>
@@ -99,10 +91,6 @@ double worst(const std::vector<double>& got, const std::vector<double>& expected
     if (!(ratio <= result)) result = std::isnan(ratio) ? INFINITY : ratio;
   }
   return result;
-}
-
-inline bool same_bits(const std::vector<double>& one, const std::vector<double>& other) {
-  return one.size() == other.size() && std::memcmp(one.data(), other.data(), one.size() * sizeof(double)) == 0;
 }
 
 struct MatrixSize {

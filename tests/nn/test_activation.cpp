@@ -1,8 +1,9 @@
 #include "nn/activation.hpp"
 #include "nn/column_sums.hpp"
 #include "nn/padded.hpp"
+#include "reference/activation.hpp"
 #include "reference/attention.hpp"
-#include "reference/rows.hpp"
+#include "reference/column_sums.hpp"
 
 using namespace sylvit;
 using namespace sylvit::test;
@@ -15,7 +16,7 @@ Score score_of(Gelu form) { return form == Gelu::exact ? Score::gelu : Score::ge
 /// What rounding to T and a few units of f32 allow beside a number.
 template <class T>
 auto near(const std::vector<double>& expected) {
-  return [&](std::size_t i) { return (rounding<T> + 1e-6) * std::abs(expected[i]) + 5e-7; };
+  return [&](std::size_t i) { return (half_unit<T> + 1e-6) * std::abs(expected[i]) + 5e-7; };
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ TEST_SUITE("nn/activation") {
         nn::gelu_backward(device(), form, kept.view(), da.view(), du.view());
         const auto gradient = du.read();
         const auto bound = [&](std::size_t i) {
-          return (rounding<T> + 1e-6) * std::abs(u_gradient[i]) + 1e-6 * std::abs(a_gradient[i]) + 1e-7;
+          return (half_unit<T> + 1e-6) * std::abs(u_gradient[i]) + 1e-6 * std::abs(a_gradient[i]) + 1e-7;
         };
         CHECK(worst(gradient, u_gradient, bound) < 1);
         nn::gelu_backward(device(), form, kept.view(), da.view(), da.view(), kept.view());

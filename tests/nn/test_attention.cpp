@@ -4,8 +4,8 @@
 #include <limits>
 #include <set>
 
+#include "catalogue/head_sizes.hpp"
 #include "nn/attention_case.hpp"
-#include "nn/attention_kernels.hpp"
 #include "tuning/table.hpp"
 
 using namespace sylvit;
@@ -20,7 +20,7 @@ namespace {
 
 void check_all(std::vector<AttentionCase> cases) {
   // A library compiled ahead of time may hold small head sizes only.
-  const std::int64_t largest = nn::largest_head_size(device().info().toolchain);
+  const std::int64_t largest = catalogue::largest_compiled_head_size(device().info().toolchain);
   std::erase_if(cases, [&](const AttentionCase& c) { return c.head_size > largest; });
   test::prepare_attention(cases);
   for (const AttentionCase& c : cases) {
@@ -51,7 +51,7 @@ std::vector<AttentionCase> cases_of(const tuning::Table& table, Records records)
       continue;
     }
     for (const Score score : {Score::relu, Score::softmax}) {
-      if (!record.score_class.empty() && (record.score_class == "softmax") != (score == Score::softmax)) continue;
+      if (record.score_class != ScoreClass::any && record.score_class != class_of(score)) continue;
       c.score = score;
       cases.push_back(c);
     }
@@ -68,7 +68,7 @@ std::vector<AttentionCase> some_of(const std::vector<AttentionCase>& cases, std:
   return some;
 }
 
-/// Head sizes from the smallest to the largest: softmax in one type and relu in the other by turns, or both in both.
+/// Head sizes from the smallest to the largest: softmax in one type and relu in the other alternately, or both in both.
 std::vector<AttentionCase> head_size_cases(bool all) {
   std::vector<AttentionCase> cases;
   bool turn = false;
@@ -87,29 +87,29 @@ std::vector<AttentionCase> head_size_cases(bool all) {
 
 constexpr std::array types = {DType::f32, DType::bf16, DType::f16};
 
-enum class Pass { forward, backward };
+enum class Direction { forward, backward };
 
 /// Does the plan say that this case takes the way that is linear in L?
-bool is_linear(const AttentionCase& c, Pass pass) {
+bool is_linear(const AttentionCase& c, Direction direction) {
   std::byte nothing{};
   const Shape key_shape{c.batch, c.kv_heads, c.keys, c.head_size};
   const AttentionInputs inputs{.q = TensorView(&nothing, c.dtype, {c.batch, c.heads, c.queries, c.head_size}),
                                .k = TensorView(&nothing, c.dtype, key_shape),
                                .v = TensorView(&nothing, c.dtype, key_shape)};
   const AttentionDescription description{.score = c.score, .causal = c.causal, .qk_norm = c.qk_norm};
-  const AttentionPlan plan = pass == Pass::forward ? attention_forward_plan(device(), description, inputs)
-                                                   : attention_backward_plan(device(), description, inputs);
+  const AttentionPlan plan = direction == Direction::forward ? attention_forward_plan(device(), description, inputs)
+                                                             : attention_backward_plan(device(), description, inputs);
   return plan.config.starts_with("attention_linear ");
 }
 
 /// check_all, for cases that must be linear both ways.
 void check_all_linear(const std::vector<AttentionCase>& cases) {
-  const std::int64_t largest = nn::largest_head_size(device().info().toolchain);
+  const std::int64_t largest = catalogue::largest_compiled_head_size(device().info().toolchain);
   for (const AttentionCase& c : cases) {
     if (c.head_size > largest) continue;
     CAPTURE(c.text());
-    REQUIRE(is_linear(c, Pass::forward));
-    REQUIRE(is_linear(c, Pass::backward));
+    REQUIRE(is_linear(c, Direction::forward));
+    REQUIRE(is_linear(c, Direction::backward));
   }
   check_all(cases);
 }
@@ -179,15 +179,15 @@ TEST_SUITE("nn/attention") {
   }
 
   TEST_CASE("identity is linear in L where that is allowed and cheaper, whatever the batch is") {
-    for (const Pass pass : {Pass::forward, Pass::backward})
+    for (const Direction direction : {Direction::forward, Direction::backward})
       for (const std::int64_t batch : {1, 2, 64}) {
         const AttentionCase c{.batch = batch, .queries = 785, .keys = 785, .score = Score::identity};
         const auto with = [&](auto change) {
           AttentionCase changed = c;
           change(changed);
-          return is_linear(changed, pass);
+          return is_linear(changed, direction);
         };
-        CHECK(is_linear(c, pass));
+        CHECK(is_linear(c, direction));
         CHECK(with([](AttentionCase& x) { x.dtype = DType::bf16; }));
         CHECK(with([](AttentionCase& x) { x.qk_norm = true; }));
         CHECK(with([](AttentionCase& x) { x.kv_heads = 1; }));
@@ -443,7 +443,7 @@ TEST_SUITE("nn/attention") {
 namespace {
 
 void check_table(const std::string& name) {
-  if (device().info().toolchain != "rtc" && name != tuning::table_for(device().info()).name()) return;
+  if (device().info().toolchain != Toolchain::rtc && name != tuning::table_for(device().info()).name()) return;
   const test::Setting setting("SYLVIT_TUNING_TABLE", name);
   check_all(cases_of(tuning::table_for(device().info()), Records::all));
 }

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "support.hpp"
+#include "vit/tiny.hpp"
 
 using sylvit::AttentionDescription;
 using sylvit::AttentionGradients;
@@ -15,6 +16,7 @@ using sylvit::Shape;
 using sylvit::test::check_error;
 using sylvit::test::device;
 using sylvit::test::OnDevice;
+using sylvit::test::tiny_vit;
 
 namespace {
 
@@ -95,18 +97,15 @@ TEST_SUITE("nn/custom_score") {
   }
 
   TEST_CASE("a Vision Transformer takes one") {
-    sylvit::VitConfig config{.width = 64, .depth = 2, .heads = 1, .mlp = 128, .patch = 8};
-    config.image_height = config.image_width = 32;
-    config.classes = 5;
-    config.score = Score::silu;
-    std::vector<float> pixels(static_cast<std::size_t>(2 * 3 * 32 * 32));
+    sylvit::VitConfig config = tiny_vit([](sylvit::VitConfig& c) { c.score = Score::silu; });
+    std::vector<float> pixels(static_cast<std::size_t>(2 * 3 * 12 * 8));
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = std::sin(static_cast<float>(i) / 7);
-    const OnDevice<float> images(std::span<const float>(pixels), {2, 3, 32, 32});
+    const OnDevice<float> images(std::span<const float>(pixels), {2, 3, 12, 8});
     const auto logits_of = [&](const sylvit::VitConfig& model) {
       sylvit::VitParameters parameters(device(), model, DType::f32);
       parameters.initialise(3);
       sylvit::Vit vit(device(), model, {.batch = 2});
-      const OnDevice<float> logits(10, {2, 5});
+      const OnDevice<float> logits(14, {2, 7});
       vit.forward(parameters, images.view(), logits.view());
       return logits.read();
     };
@@ -121,31 +120,29 @@ TEST_SUITE("nn/custom_score") {
   }
 
   TEST_CASE("the features of a model are what its head sees") {
-    sylvit::VitConfig config{.width = 64, .depth = 1, .heads = 1, .mlp = 128, .patch = 8};
-    config.image_height = config.image_width = 32;
-    config.classes = 5;
+    const sylvit::VitConfig config = tiny_vit();
     sylvit::VitParameters parameters(device(), config, DType::f32);
     parameters.initialise(3);
     sylvit::Vit vit(device(), config, {.batch = 4});
     check_error([&] { vit.features(); }, {"before its first forward pass"});
-    std::vector<float> pixels(static_cast<std::size_t>(2 * 3 * 32 * 32));
+    std::vector<float> pixels(static_cast<std::size_t>(2 * 3 * 12 * 8));
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = std::cos(static_cast<float>(i) / 5);
-    const OnDevice<float> images(std::span<const float>(pixels), {2, 3, 32, 32});
-    const OnDevice<float> logits(10, {2, 5});
+    const OnDevice<float> images(std::span<const float>(pixels), {2, 3, 12, 8});
+    const OnDevice<float> logits(14, {2, 7});
     vit.forward(parameters, images.view(), logits.view());
     const std::vector<float> seen = logits.read();
     const sylvit::TensorView view = vit.features();
-    REQUIRE(view.shape() == Shape{2, 64});
-    std::vector<float> features(128);
+    REQUIRE(view.shape() == Shape{2, 48});
+    std::vector<float> features(96);
     device().queue().memcpy(features.data(), view.data(), view.span_bytes());
     device().wait();
     const std::vector<float> weight = parameters.values().read("head.weight");
     const std::vector<float> bias = parameters.values().read("head.bias");
     for (std::size_t i = 0; i < seen.size(); ++i) {
-      const auto feature = features.begin() + static_cast<std::ptrdiff_t>(i / 5 * 64);
+      const auto feature = features.begin() + static_cast<std::ptrdiff_t>(i / 7 * 48);
       const double expected =
-          std::inner_product(feature, feature + 64, weight.begin() + static_cast<std::ptrdiff_t>(i % 5 * 64),
-                             static_cast<double>(bias[i % 5]));
+          std::inner_product(feature, feature + 48, weight.begin() + static_cast<std::ptrdiff_t>(i % 7 * 48),
+                             static_cast<double>(bias[i % 7]));
       CHECK(seen[i] == doctest::Approx(expected).epsilon(1e-5));
     }
   }

@@ -1,7 +1,8 @@
 #include "nn/layer_norm.hpp"
 #include "nn/padded.hpp"
-#include "nn/variants.hpp"
-#include "reference/rows.hpp"
+#include "reference/layer_norm.hpp"
+#include "runtime/rehearsal.hpp"
+#include "tuning/variants.hpp"
 
 using namespace sylvit;
 using namespace sylvit::test;
@@ -89,7 +90,7 @@ TEST_SUITE("nn/layer_norm") {
       };
       const auto got = run();
       const auto expected = reference::layer_norm(problem.x, size.rows, problem.parameters(), epsilon);
-      CHECK(worst(got, expected, [&](std::size_t i) { return rounding<T> * std::abs(expected[i]) + 3e-5; }) < 1);
+      CHECK(worst(got, expected, [&](std::size_t i) { return half_unit<T> * std::abs(expected[i]) + 3e-5; }) < 1);
       const auto row_numbers = statistics.read();
       int wrong = 0;
       for (std::size_t r = 0; r < size.rows; ++r) {
@@ -104,7 +105,7 @@ TEST_SUITE("nn/layer_norm") {
       // In place, without parameters and statistics.
       nn::layer_norm_forward(device(), x.view(), {}, {}, epsilon, x.view());
       const auto plain = reference::layer_norm(problem.x, size.rows, {}, epsilon);
-      CHECK(worst(x.read(), plain, [&](std::size_t i) { return rounding<T> * std::abs(plain[i]) + 3e-5; }) < 1);
+      CHECK(worst(x.read(), plain, [&](std::size_t i) { return half_unit<T> * std::abs(plain[i]) + 3e-5; }) < 1);
     }
   }
 
@@ -131,7 +132,7 @@ TEST_SUITE("nn/layer_norm") {
             std::vector<double> x_expected = expected.x;
             if (residual)
               for (std::size_t i = 0; i < x_expected.size(); ++i) x_expected[i] += problem.residual[i];
-            const auto bound = [&](std::size_t i) { return rounding<T> * std::abs(x_expected[i]) + 1e-4; };
+            const auto bound = [&](std::size_t i) { return half_unit<T> * std::abs(x_expected[i]) + 1e-4; };
             const auto bound_of_sums = [&](std::size_t) { return 2e-5 * (1 + terms); };
             CHECK(worst(got.x, x_expected, bound) < 1);
             CHECK(worst(got.weight, expected.parameters.weight, bound_of_sums) < 1);
@@ -144,7 +145,7 @@ TEST_SUITE("nn/layer_norm") {
       NormParameters no_weight{{}, problem.bias};
       const auto plain = reference::layer_norm_backward(problem.x, size.rows, no_weight, epsilon, problem.y_gradient);
       const Gradients got = backward(problem, statistics.view(), false, false, false);
-      CHECK(worst(got.x, plain.x, [&](std::size_t i) { return rounding<T> * std::abs(plain.x[i]) + 1e-4; }) < 1);
+      CHECK(worst(got.x, plain.x, [&](std::size_t i) { return half_unit<T> * std::abs(plain.x[i]) + 1e-4; }) < 1);
     }
   }
 
@@ -294,10 +295,22 @@ TEST_SUITE("nn/layer_norm") {
 
   TEST_CASE("the variants that are compiled ahead of time hold those that the layers launch") {
     const std::vector<std::string> backends{"acpp-cpu"};
-    const auto all = nn::list_variants(backends);
-    const tuning::Table table = tuning::embedded_table("acpp-cpu/default");
-    for (const DType dtype : nn::storage_types)
-      for (const runtime::KernelName& wanted : nn::layer_norm_kernels(table, dtype, true))
-        CHECK(std::ranges::count(all, wanted.type, &runtime::KernelName::type) == 1);
+    const auto all = tuning::list_variants(backends);
+    const runtime::Rehearsal rehearsal(
+        device().with_tuning(std::make_shared<tuning::Table>(tuning::embedded_table("acpp-cpu/default"))));
+    const Memory memory(rehearsal.device(), 1 << 20, "a test");
+    const TensorView weight(memory.data(), DType::f32, {16});
+    for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+      const auto tensor = [&](std::size_t offset) {
+        return TensorView(memory.as<std::byte>() + offset, dtype, {8, 16});
+      };
+      nn::layer_norm_forward(rehearsal.device(), tensor(4096), weight, {}, epsilon, tensor(8192));
+      const nn::LayerNormBackward pass{
+          .in = tensor(4096), .out_gradient = tensor(8192), .in_gradient = tensor(12288), .epsilon = epsilon};
+      nn::layer_norm_backward(rehearsal.device(), pass, memory.as<std::byte>() + 65536);
+    }
+    CHECK(rehearsal.kernels().size() >= 6);
+    for (const runtime::KernelName& wanted : rehearsal.kernels())
+      CHECK(std::ranges::count(all, wanted.type, &runtime::KernelName::type) == 1);
   }
 }

@@ -1,10 +1,9 @@
 #include "nn/loss.hpp"
 #include "nn/training_support.hpp"
-#include "reference/training.hpp"
+#include "reference/loss.hpp"
 
 using namespace sylvit;
 using namespace sylvit::test;
-using nn::Loss;
 
 namespace {
 
@@ -38,10 +37,13 @@ std::vector<float> soft_targets(const Case& c) {
   return targets;
 }
 
+/// Of every gradient.
+constexpr float scale = 8.0F;
+
 /// Runs the loss for logits of type L and a gradient of type T, and compares all it writes.
 template <class L, class T>
 void check(const Case& c, const std::vector<L>& logits, const TensorView& targets,
-           const std::vector<double>& expected_targets, const nn::LossOptions& options) {
+           const std::vector<double>& expected_targets, const LossOptions& options) {
   CAPTURE(c.batch);
   CAPTURE(c.classes);
   CAPTURE(options.smoothing);
@@ -50,7 +52,7 @@ void check(const Case& c, const std::vector<L>& logits, const TensorView& target
   const Guarded<float> losses(Shape{c.batch});
   const Guarded<float> mean(Shape{1});
   const Guarded<T> gradient(Shape{c.batch, c.classes});
-  nn::cross_entropy(training_device(), in.view(), targets, losses.view(), mean.view(), gradient.view(), options);
+  nn::cross_entropy(training_device(), in.view(), targets, losses.view(), mean.view(), gradient.view(), options, scale);
   auto expected = reference::cross_entropy(options.loss == Loss::softmax, exact(logits), expected_targets,
                                            static_cast<std::size_t>(c.batch), static_cast<double>(options.smoothing));
   const auto got = losses.read();
@@ -60,17 +62,16 @@ void check(const Case& c, const std::vector<L>& logits, const TensorView& target
   const double absolute = size * (options.loss == Loss::softmax ? 2e-6 : 1e-6);
   check_close(got, expected.losses, 4e-6, absolute);
   check_close(mean.read(), {expected.mean}, 4e-6, absolute);
-  const double scale = options.gradient_scale;
-  for (double& value : expected.gradient) value *= scale;
+  for (double& value : expected.gradient) value *= static_cast<double>(scale);
   const double step = sizeof(T) == 2 ? 6e-8 : 0;  // f16's smallest number
   check_close(gradient.read(), expected.gradient, half_unit<T> + 2e-6,
-              step + scale * 3e-7 / static_cast<double>(c.batch));
+              step + static_cast<double>(scale) * 3e-7 / static_cast<double>(c.batch));
   const auto first = gradient.read();
   // Without a gradient, and once more: the same bits.
   const Guarded<float> again(Shape{c.batch});
-  nn::cross_entropy(training_device(), in.view(), targets, again.view(), mean.view(), {}, options);
+  nn::cross_entropy(training_device(), in.view(), targets, again.view(), mean.view(), {}, options, scale);
   CHECK(same_bits(again.read(), got));
-  nn::cross_entropy(training_device(), in.view(), targets, losses.view(), mean.view(), gradient.view(), options);
+  nn::cross_entropy(training_device(), in.view(), targets, losses.view(), mean.view(), gradient.view(), options, scale);
   CHECK(same_bits(gradient.read(), first));
 }
 
@@ -82,7 +83,7 @@ TEST_SUITE("nn/loss") {
     for (const Case& c : cases)
       for (const Loss loss : {Loss::softmax, Loss::sigmoid})
         for (const float smoothing : {0.0F, 0.1F}) {
-          const nn::LossOptions options{.loss = loss, .smoothing = smoothing, .gradient_scale = 8.0F};
+          const LossOptions options{.loss = loss, .smoothing = smoothing};
           const auto labels = labels_for(c);
           const OnDevice<std::int64_t> labels64{std::span(labels), Shape{c.batch}};
           check<T, T>(c, noise<T>(c.batch * c.classes, 1, 6.0F), labels64.view(), one_hot(labels, c.classes), options);
@@ -207,11 +208,11 @@ TEST_SUITE("nn/loss") {
 
   TEST_CASE("labels are checked on the host, by name") {
     const std::vector<std::int64_t> good{0, 9, 5};
-    nn::check_labels(std::span(good), 10);
+    check_labels(std::span(good), 10);
     const std::vector<std::int64_t> large{0, 3, 10};
-    check_error([&] { nn::check_labels(std::span(large), 10); }, {"image 2", "label 10", "0 to 9"});
+    check_error([&] { check_labels(std::span(large), 10); }, {"image 2", "label 10", "0 to 9"});
     const std::vector<std::int32_t> negative{0, -1, 10};
-    check_error([&] { nn::check_labels(std::span(negative), 10); }, {"image 1", "label -1"});
+    check_error([&] { check_labels(std::span(negative), 10); }, {"image 1", "label -1"});
   }
 
   TEST_CASE("wrong shapes, types and numbers are refused") {
@@ -225,7 +226,7 @@ TEST_SUITE("nn/loss") {
     const TensorView mean = tensor(3072, DType::f32, {1});
     const auto run = [&](const TensorView& z, const TensorView& t, const TensorView& l, const TensorView& m,
                          const TensorView& g,
-                         const nn::LossOptions& options = {}) { nn::cross_entropy(device(), z, t, l, m, g, options); };
+                         const LossOptions& options = {}) { nn::cross_entropy(device(), z, t, l, m, g, options); };
     check_error([&] { run(logits, tensor(1024, DType::i64, {5}), losses, mean, {}); }, {"targets", "i64 [5]"});
     check_error([&] { run(logits, tensor(1024, DType::bf16, {4, 8}), losses, mean, {}); }, {"targets", "bf16"});
     check_error([&] { run(logits, labels, tensor(2048, DType::f32, {5}), mean, {}); }, {"losses", "[4]"});

@@ -1,6 +1,6 @@
 #include "nn/optimizer.hpp"
 #include "nn/training_support.hpp"
-#include "reference/training.hpp"
+#include "reference/optimizer.hpp"
 
 using namespace sylvit;
 using namespace sylvit::test;
@@ -86,7 +86,7 @@ TEST_SUITE("nn/optimizer") {
     for (const Parts& parts : all) {
       CAPTURE(total_of(parts));
       Training<T> model(parts);
-      const nn::AdamWOptions options{
+      const AdamWOptions options{
           .learning_rate = 3e-3F, .beta1 = 0.9F, .beta2 = 0.99F, .epsilon = 1e-6F, .weight_decay = 0.5F};
       const reference::Optimizer reference{options.learning_rate, options.beta1, options.beta2, options.epsilon,
                                            options.weight_decay};
@@ -124,7 +124,7 @@ TEST_SUITE("nn/optimizer") {
       const auto values = noise<float>(9, 3);
       const OnDevice<float> gradients{std::span(values), Shape{9}};
       nn::write_step_control(training_device(), gradients.view(), model.state);
-      const nn::AdamWOptions options{.learning_rate = 1.0F, .epsilon = 0.0F, .weight_decay = 0.0F};
+      const AdamWOptions options{.learning_rate = 1.0F, .epsilon = 0.0F, .weight_decay = 0.0F};
       nn::adamw(training_device(), model.parameters.view(), gradients.view(), model.first.view(), model.second.view(),
                 {}, model.segments, model.state, options);
       reference::adamw(model.expected, exact(values), model.expected_first, model.expected_second, model.decay,
@@ -138,8 +138,7 @@ TEST_SUITE("nn/optimizer") {
       for (const Parts& parts : cases) {
         CAPTURE(total_of(parts));
         Training<T> model(parts);
-        const nn::SgdOptions options{
-            .learning_rate = 0.05F, .momentum = 0.9F, .weight_decay = 0.3F, .nesterov = nesterov};
+        const SgdOptions options{.learning_rate = 0.05F, .momentum = 0.9F, .weight_decay = 0.3F, .nesterov = nesterov};
         for (int step = 1; step <= 3; ++step) {
           const auto values = noise<float>(model.count, 20 + static_cast<std::uint32_t>(step));
           const OnDevice<float> gradients{std::span(values), Shape{model.count}};
@@ -234,8 +233,7 @@ TEST_SUITE("nn/optimizer") {
     const OnDevice<float> gradients(100, {100});
     const OnDevice<float> short_one(99, {99});
     const OnDevice<bf16> copy(100, {100});
-    const auto run = [&](const TensorView& g, const TensorView& p, const TensorView& c,
-                         const nn::AdamWOptions& options) {
+    const auto run = [&](const TensorView& g, const TensorView& p, const TensorView& c, const AdamWOptions& options) {
       nn::adamw(training_device(), p, g, model.first.view(), model.second.view(), c, model.segments, model.state,
                 options);
     };

@@ -1,6 +1,6 @@
 #include "nn/tokens.hpp"
 #include "nn/training_support.hpp"
-#include "reference/training.hpp"
+#include "reference/tokens.hpp"
 
 using namespace sylvit;
 using namespace sylvit::test;

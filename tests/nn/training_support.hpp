@@ -5,17 +5,21 @@
 #include <cmath>
 #include <cstring>
 
-#include "nn/training_kernels.hpp"
 #include "runtime/kernel.hpp"
 #include "support.hpp"
-#include "tuning/table.hpp"
+#include "tuning/variants.hpp"
 
 namespace sylvit::test {
 
 /// The device, with all kernels of a training step built in one batch.
 inline const Device& training_device() {
   static const Device& ready = [&]() -> const Device& {
-    runtime::prepare(device(), nn::training_variants(tuning::table_for(device().info())));
+    std::vector<runtime::KernelName> kernels;
+    for (const char* record : {"patch_rows", "tokens", "loss", "optimizer"}) {
+      const auto some = tuning::variants_of(tuning::table_for(device().info()), record);
+      kernels.insert(kernels.end(), some.begin(), some.end());
+    }
+    runtime::prepare(device(), kernels);
     return device();
   }();
   return ready;
@@ -64,15 +68,6 @@ class Guarded {
   OnDevice<T> whole_;
   TensorView view_;
 };
-
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
-}
-
-/// Half a unit in the last place of a type, relative.
-template <class T>
-constexpr double half_unit = sizeof(T) == 4 ? 6e-8 : (dtype_of<T> == DType::bf16 ? 1.0 / 256 : 1.0 / 2048);
 
 /// Checks |got - expected| <= relative |expected| + absolute for every element, with one message for all.
 template <class T>

@@ -1,5 +1,5 @@
-// The reference judges every kernel, so it is judged itself: gradients against central finite differences, small cases
-// against numbers worked out by hand, and what must not be read is filled with NaN.
+// Every kernel is checked against the reference, so it is checked itself: gradients against central finite differences,
+// small cases against numbers worked out by hand, and what must not be read is filled with NaN.
 #include <sylvit/error.hpp>
 
 #include <algorithm>
@@ -60,15 +60,15 @@ double distance_to_kink(const AttentionProblem& problem) {
   return distance;
 }
 
-struct Judgement {
+struct GradientCheck {
   double worst = 0;  // |analytic - numeric| / (1 + |numeric|)
   std::size_t checked = 0;
   std::size_t not_zero = 0;
 };
 
 /// The gradient of loss = Σ grad_o · o for each number of one parameter, against central differences.
-Judgement judge(AttentionProblem& problem, const std::vector<double>& grad_o, std::vector<double>& parameter,
-                const std::vector<double>& gradient) {
+GradientCheck check_gradient(AttentionProblem& problem, const std::vector<double>& grad_o,
+                             std::vector<double>& parameter, const std::vector<double>& gradient) {
   REQUIRE(gradient.size() == parameter.size());
   const auto loss = [&] {
     const std::vector<double> o = attention_forward(problem).o;
@@ -77,7 +77,7 @@ Judgement judge(AttentionProblem& problem, const std::vector<double>& grad_o, st
     return sum;
   };
   constexpr double step = 1e-5;
-  Judgement judgement;
+  GradientCheck result;
   for (std::size_t i = 0; i < parameter.size(); ++i) {
     const double kept = parameter[i];
     parameter[i] = kept + step;
@@ -86,30 +86,30 @@ Judgement judge(AttentionProblem& problem, const std::vector<double>& grad_o, st
     const double below = loss();
     parameter[i] = kept;
     const double numeric = (above - below) / (2 * step);
-    judgement.worst = std::max(judgement.worst, std::abs(gradient[i] - numeric) / (1 + std::abs(numeric)));
-    judgement.checked += 1;
-    judgement.not_zero += std::abs(numeric) > 1e-6 ? 1 : 0;
+    result.worst = std::max(result.worst, std::abs(gradient[i] - numeric) / (1 + std::abs(numeric)));
+    result.checked += 1;
+    result.not_zero += std::abs(numeric) > 1e-6 ? 1 : 0;
   }
-  return judgement;
+  return result;
 }
 
 /// Sums over many problems, by parameter.
-using Totals = std::map<std::string, Judgement>;
+using Totals = std::map<std::string, GradientCheck>;
 
 void check_gradients(AttentionProblem& problem, const std::vector<double>& grad_o, Totals& totals) {
   const AttentionGradients gradients = attention_backward(problem, grad_o);
   const auto check = [&](const std::string& name, std::vector<double>& parameter, const std::vector<double>& gradient) {
     if (parameter.empty()) return;
     CAPTURE(name);
-    const Judgement judgement = judge(problem, grad_o, parameter, gradient);
-    CHECK(judgement.worst < 1e-7);
-    totals[name].checked += judgement.checked;
-    totals[name].not_zero += judgement.not_zero;
+    const GradientCheck result = check_gradient(problem, grad_o, parameter, gradient);
+    CHECK(result.worst < 1e-7);
+    totals[name].checked += result.checked;
+    totals[name].not_zero += result.not_zero;
   };
   check("q", problem.q, gradients.q);
   check("k", problem.k, gradients.k);
   check("v", problem.v, gradients.v);
-  check("head_multiplier", problem.head_multiplier, gradients.head_multiplier);
+  check("head_scale", problem.head_scale, gradients.head_scale);
   check("head_alpha", problem.head_alpha, gradients.head_alpha);
   check("q_norm.weight", problem.q_norm.weight, gradients.q_norm.weight);
   check("q_norm.bias", problem.q_norm.bias, gradients.q_norm.bias);
@@ -121,7 +121,7 @@ void check_gradients(AttentionProblem& problem, const std::vector<double>& grad_
 void check_not_mostly_zero(Score score, const Totals& totals) {
   for (const auto& entry : totals) {
     const std::string& name = entry.first;  // no structured binding: CAPTURE captures it in a lambda
-    const Judgement& total = entry.second;
+    const GradientCheck& total = entry.second;
     CAPTURE(name);
     // A bias of the keys adds the same to all scores of a query, which softmax does not see.
     if (score == Score::softmax && name == "k_norm.bias") {
@@ -147,7 +147,7 @@ const std::vector<Option> options{{"plain", [](AttentionProblem&, std::mt19937_6
                                   {"alpha 0", [](AttentionProblem& problem, std::mt19937_64&) { problem.alpha = 0; }},
                                   {"per-head parameters",
                                    [](AttentionProblem& problem, std::mt19937_64& random) {
-                                     problem.head_multiplier = random_values(problem.shape.heads, random);
+                                     problem.head_scale = random_values(problem.shape.heads, random);
                                      if (problem.score != Score::softmax)
                                        problem.head_alpha = random_values(problem.shape.heads, random);
                                    }},
@@ -164,7 +164,7 @@ const std::vector<Option> options{{"plain", [](AttentionProblem&, std::mt19937_6
                                      problem.epsilon = 1e-2;
                                      problem.q_norm = {random_values(d, random), random_values(d, random)};
                                      problem.k_norm = {random_values(d, random), random_values(d, random)};
-                                     problem.head_multiplier = random_values(problem.shape.heads, random);
+                                     problem.head_scale = random_values(problem.shape.heads, random);
                                      if (problem.score != Score::softmax)
                                        problem.head_alpha = random_values(problem.shape.heads, random);
                                      problem.divisor = 3.5;
@@ -316,7 +316,7 @@ TEST_CASE("reference attention: a case small enough for pencil and paper") {
   problem.divisor.reset();
   problem.lengths = {2};  // and so the divisor is 2
   check_close(forward(Score::identity), {50.0 / 4, -100.0 / 4});
-  problem.head_multiplier = {4};
+  problem.head_scale = {4};
   check_close(forward(Score::identity), {50, -100});
   problem.head_alpha = {0};
   check_close(forward(Score::identity), {200, -400});
@@ -325,7 +325,7 @@ TEST_CASE("reference attention: a case small enough for pencil and paper") {
 
   problem.scale.reset();
   problem.head_alpha.clear();
-  problem.head_multiplier = {3};
+  problem.head_scale = {3};
   const double e = std::exp(1.0);
   check_close(forward(Score::softmax), {3 * (10 + 20 * e) / (1 + e), 3 * (10 + 20 / (e * e)) / (1 + 1 / (e * e))});
   check_close(attention_forward(problem).log_sum_exp, {1 + std::log(1 + e), -2 + std::log(1 + 1 / (e * e))});
@@ -410,7 +410,7 @@ TEST_CASE("reference attention: what is masked is not read and gets no gradient"
         CHECK(gradients.q == clean_gradients.q);
         CHECK(gradients.k == clean_gradients.k);
         CHECK(gradients.v == clean_gradients.v);
-        CHECK(gradients.head_multiplier == clean_gradients.head_multiplier);
+        CHECK(gradients.head_scale == clean_gradients.head_scale);
         CHECK(gradients.head_alpha == clean_gradients.head_alpha);
         CHECK(gradients.q_norm.weight == clean_gradients.q_norm.weight);
         CHECK(gradients.k_norm.weight == clean_gradients.k_norm.weight);
@@ -480,7 +480,7 @@ TEST_CASE("reference attention: problems that make no sense are refused") {
   CHECK(refused([](AttentionProblem& problem) { problem.alpha = not_a_number; }));
   CHECK(refused([](AttentionProblem& problem) { problem.divisor = 0; }));
   CHECK(refused([](AttentionProblem& problem) { problem.divisor = not_a_number; }));
-  CHECK(refused([](AttentionProblem& problem) { problem.head_multiplier = {1}; }));
+  CHECK(refused([](AttentionProblem& problem) { problem.head_scale = {1}; }));
   CHECK(refused([](AttentionProblem& problem) { problem.head_alpha = {1}; }));
   CHECK(refused([](AttentionProblem& problem) { problem.k_norm.bias = {1}; }));
   CHECK(refused([](AttentionProblem& problem) {

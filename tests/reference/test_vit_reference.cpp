@@ -1,4 +1,4 @@
-// The reference judges the model on every device, so it is judged itself: gradients against central finite differences,
+// Every device is checked against the reference, so it is checked itself: gradients against central finite differences,
 // losses, positions and patches against numbers worked out by hand, and whole models against PyTorch's.
 #include <sylvit/error.hpp>
 
@@ -59,17 +59,10 @@ class Numbers {
 
 constexpr std::int64_t batch = 2;
 
+/// Not test::tiny_vit: what PyTorch says belongs to these sizes.
 VitConfig tiny() {
-  VitConfig config;
-  config.width = 32;
-  config.depth = 2;
-  config.heads = 2;
-  config.mlp = 48;
-  config.patch = 4;
-  config.image_height = 8;
-  config.image_width = 12;
-  config.classes = 5;
-  return config;
+  return {
+      .width = 32, .depth = 2, .heads = 2, .mlp = 48, .patch = 4, .image_height = 8, .image_width = 12, .classes = 5};
 }
 
 bool ends_with_one_of(const std::string& name, std::initializer_list<const char*> ends) {

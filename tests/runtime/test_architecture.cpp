@@ -4,6 +4,7 @@
 #include "support.hpp"
 
 using namespace sylvit::runtime;
+using sylvit::Backend;
 
 TEST_SUITE("runtime/architecture") {
   TEST_CASE("DPC++'s numbers") {
@@ -24,16 +25,16 @@ TEST_SUITE("runtime/architecture") {
   }
 
   TEST_CASE("versions as the runtimes write them") {
-    CHECK(architecture_of_version("cuda", "8.6") == "sm_86");
-    CHECK(architecture_of_version("cuda", "12.0") == "sm_120");
-    CHECK(architecture_of_version("cuda", "sm_90") == "sm_90");
-    CHECK(architecture_of_version("hip", "gfx90a:sramecc+:xnack-") == "gfx90a");
-    CHECK(architecture_of_version("hip", "AMD Radeon gfx1030 device") == "gfx1030");
-    CHECK(architecture_of_version("cuda", "12.4.1").empty());
-    CHECK(architecture_of_version("cuda", "CUDA 12.4").empty());
-    CHECK(architecture_of_version("cuda", "sm_").empty());
-    CHECK(architecture_of_version("opencl", "3.0").empty());
-    CHECK(architecture_of_version("cuda", "").empty());
+    CHECK(architecture_of_version(Backend::cuda, "8.6") == "sm_86");
+    CHECK(architecture_of_version(Backend::cuda, "12.0") == "sm_120");
+    CHECK(architecture_of_version(Backend::cuda, "sm_90") == "sm_90");
+    CHECK(architecture_of_version(Backend::hip, "gfx90a:sramecc+:xnack-") == "gfx90a");
+    CHECK(architecture_of_version(Backend::hip, "AMD Radeon gfx1030 device") == "gfx1030");
+    CHECK(architecture_of_version(Backend::cuda, "12.4.1").empty());
+    CHECK(architecture_of_version(Backend::cuda, "CUDA 12.4").empty());
+    CHECK(architecture_of_version(Backend::cuda, "sm_").empty());
+    CHECK(architecture_of_version(Backend::opencl, "3.0").empty());
+    CHECK(architecture_of_version(Backend::cuda, "").empty());
   }
 
   TEST_CASE("names of Intel's GPUs") {
@@ -46,7 +47,7 @@ TEST_SUITE("runtime/architecture") {
   }
 
   TEST_CASE("the CPU's vectors") {
-    if (sylvit::test::device().info().type == "cpu")
+    if (sylvit::test::device().info().type == sylvit::DeviceType::cpu)
       CHECK(sylvit::test::device().info().architecture == host_vector_class());
 #if defined(__x86_64__)
     CHECK(!host_vector_class().empty());

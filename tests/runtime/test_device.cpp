@@ -32,8 +32,9 @@ TEST_SUITE("runtime/device") {
     const std::string index = std::to_string(first.index);
     std::string part = first.name.substr(0, 4);
     std::ranges::transform(part, part.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    for (const std::string& selector :
-         {index, first.name, part, first.backend, first.type, first.backend + ":" + first.type}) {
+    const std::string backend(name_of(first.backend));
+    const std::string type(name_of(first.type));
+    for (const std::string& selector : {index, first.name, part, backend, type, backend + ":" + type}) {
       CAPTURE(selector);
       const Device device = Device::open(selector);
       CHECK(device.info().usable);

@@ -8,6 +8,7 @@
 
 using namespace sylvit;
 using runtime::KernelCache;
+using test::read_file;
 namespace fs = std::filesystem;
 
 namespace {
@@ -21,11 +22,6 @@ struct Fixture {
 
 std::string as_text(const std::optional<std::vector<char>>& binary) {
   return binary ? std::string(binary->begin(), binary->end()) : "(nothing)";
-}
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 void write(const fs::path& path, const std::string& bytes) {
@@ -54,7 +50,7 @@ TEST_SUITE("runtime/kernel_cache") {
 
   TEST_CASE_FIXTURE(Fixture, "a truncated, damaged or foreign entry is as good as none, and is replaced") {
     cache.store("key", "the binary of a kernel");
-    const std::string good = read(cache.path_of("key"));
+    const std::string good = read_file(cache.path_of("key"));
     for (std::size_t length = 0; length < good.size(); ++length) {
       write(cache.path_of("key"), good.substr(0, length));
       CHECK_FALSE(cache.load("key"));
@@ -141,7 +137,7 @@ TEST_SUITE("runtime/kernel_cache") {
     REQUIRE(files_in(directory.path() / "kernels", ".kernels") >= 1);
     std::vector<std::pair<fs::path, std::string>> before;
     for (const auto& entry : fs::directory_iterator(directory.path() / "kernels")) {
-      before.emplace_back(entry.path(), read(entry.path()));
+      before.emplace_back(entry.path(), read_file(entry.path()));
       fs::resize_file(entry.path(), entry.file_size() / 2);
     }
     const test::CommandResult repaired = test::run_sylvit("devices", setting);

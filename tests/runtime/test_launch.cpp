@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <array>
 
+#include "catalogue/kernel.hpp"
 #include "kernels/elementwise.hpp"
-#include "nn/variants.hpp"
+#include "kernels/layer_norm.hpp"
 #include "runtime/grid_check.hpp"
 #include "runtime/kernel.hpp"
 #include "runtime/translate.hpp"
 #include "support.hpp"
+#include "tuning/choice.hpp"
+#include "tuning/variants.hpp"
 
 using namespace sylvit;
 using sylvit::test::check_error;
@@ -25,7 +28,7 @@ TEST_SUITE("runtime/launch") {
     const Memory memory(device(), 64, "a test");
     std::string sentence;
     try {
-      launch(device(), fill_named("NoSuchKernel<float>"), {}, {.out = memory.data(), .count = 1, .value = 0});
+      launch(device(), fill_named("NoSuchKernel<float>"), {1, 1, 1}, {.out = memory.data(), .count = 1, .value = 0});
     } catch (const Error& error) {
       sentence = error.what();
     }
@@ -36,8 +39,8 @@ TEST_SUITE("runtime/launch") {
     CHECK(sentence.size() < 2500);
     // The device goes on working.
     const auto& table = tuning::table_for(device().info());
-    const auto config = nn::elementwise_config(table.find({.kernel = "elementwise"}));
-    launch(device(), nn::fill_kernel(DType::f32, config), {.work_items = static_cast<std::size_t>(config.work_items)},
+    const auto config = tuning::config_for<kernels::ElementwiseConfig>(table);
+    launch(device(), catalogue::kernel<kernels::FillKernel>(config, DType::f32), {1, 1, 1},
            {.out = memory.data(), .count = 16, .value = 4});
     float value = 0;
     device().queue().memcpy(&value, memory.as<float>() + 15, sizeof(float)).wait();
@@ -46,38 +49,46 @@ TEST_SUITE("runtime/launch") {
 
   TEST_CASE("what the device would get silently wrong is refused") {
     const auto& table = tuning::table_for(device().info());
-    const auto fill = nn::fill_kernel(DType::f32, nn::elementwise_config(table.find({.kernel = "elementwise"})));
-    const auto reduce =
-        nn::reduce_rows_kernel(DType::f32, nn::reduce_rows_config(table.find({.kernel = "reduce_rows"})));
-    const std::size_t too_many = device().info().max_work_group + 1;
-    check_error([&] { launch(device(), fill, {.work_items = too_many}, {}); },
-                {"work-groups of " + std::to_string(too_many), "takes 1 to"});
-    check_error([&] { launch(device(), fill, {.work_items = 0}, {}); }, {"work-groups of 0"});
-    const std::size_t too_much = device().info().local_memory_bytes / 4 + 1;
-    check_error([&] { launch(device(), reduce, {.work_items = 1, .local_floats = too_much}, {}); },
-                {"local memory", std::to_string(device().info().local_memory_bytes)});
-    check_error([&] { launch(device(), fill, {.work_items = 1, .local_floats = 4}, {}); }, {"local memory"});
+    auto fill =
+        catalogue::kernel<kernels::FillKernel>(tuning::config_for<kernels::ElementwiseConfig>(table), DType::f32);
+    auto norm = catalogue::kernel<kernels::LayerNormForwardKernel>(tuning::config_for<kernels::LayerNormConfig>(table),
+                                                                   DType::f32);
+    fill.work_items = static_cast<int>(device().info().max_work_group) + 1;
+    check_error(
+        [&] {
+          launch(device(), fill, {1, 1, 1}, {});
+        },
+        {"work-groups of " + std::to_string(fill.work_items), "takes 1 to"});
+    fill.work_items = 0;
+    check_error([&] { launch(device(), fill, {1, 1, 1}, {}); }, {"work-groups of 0"});
+    norm.local_floats = static_cast<int>(device().info().local_memory_bytes / 4) + 1;
+    check_error(
+        [&] {
+          launch(device(), norm, {1, 1, 1}, {});
+        },
+        {"local memory", std::to_string(device().info().local_memory_bytes)});
   }
 
   TEST_CASE("f16 on a device without it is refused, and no other type") {
     DeviceInfo without = device().info();
     without.fp16 = false;
-    for (const char* type :
-         {"Fill<f16, ElementwiseConfig{64, 16}>", "Convert<float, f16, ElementwiseConfig{64, 16}>"}) {
-      const runtime::KernelName kernel = fill_named(type);
+    constexpr kernels::ElementwiseConfig config{64, 16};
+    for (const auto& [from, to] : {std::pair{DType::f16, DType::f32}, {DType::f32, DType::f16}}) {
+      const auto kernel = catalogue::kernel<kernels::ConvertKernel>(config, from, to);
       check_error([&] { runtime::check_type(without, kernel); }, {"has no f16", device().name()});
       CHECK_NOTHROW(runtime::check_type(device().info(), kernel));
     }
-    for (const char* type :
-         {"Fill<bf16, ElementwiseConfig{64, 16}>", "Convert<float, bf16, ElementwiseConfig{64, 16}>"})
-      CHECK_NOTHROW(runtime::check_type(without, fill_named(type)));
+    CHECK_NOTHROW(runtime::check_type(without, catalogue::kernel<kernels::FillKernel>(config, DType::bf16)));
+    CHECK_NOTHROW(
+        runtime::check_type(without, catalogue::kernel<kernels::ConvertKernel>(config, DType::f32, DType::bf16)));
   }
 
 #if defined(SYLVIT_TOOLCHAIN_RTC)
   TEST_CASE("a sub-group size that the device lacks is named before anything is built") {
     auto kernel = fill_named("Fill<float, ElementwiseConfig{16, 1}>");
     kernel.sub_group_size = 7;
-    check_error([&] { launch(device(), kernel, {.work_items = 16}, {}); }, {"sub-groups of 7", "the device has"});
+    kernel.work_items = 16;
+    check_error([&] { launch(device(), kernel, {1, 1, 1}, {}); }, {"sub-groups of 7", "the device has"});
   }
 #endif
 
@@ -91,8 +102,8 @@ TEST_SUITE("runtime/launch") {
   }
 
   TEST_CASE("every variant of this toolchain's CPU table can be prepared in one batch, twice") {
-    const auto variants = nn::basic_variants(tuning::table_for(device().info()));
-    CHECK(variants.size() > 10);
+    const auto variants = tuning::variants_of(tuning::table_for(device().info()), "elementwise");
+    CHECK(variants.size() >= 9);
     runtime::prepare(device(), variants);
     runtime::prepare(device(), variants);
   }

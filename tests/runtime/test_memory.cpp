@@ -26,24 +26,6 @@ TEST_SUITE("runtime/memory") {
     CHECK(nothing.bytes() == 0);
   }
 
-  TEST_CASE("an arena hands out aligned parts, takes them back, and never gives more than it has") {
-    Arena arena(device(), 4096, "a test");
-    auto* first = static_cast<std::byte*>(arena.take(100));
-    const std::size_t mark = arena.mark();
-    const TensorView second = arena.take(DType::f32, Shape{10, 10});
-    CHECK(second.as<std::byte>() == first + Arena::alignment);
-    CHECK(reinterpret_cast<std::uintptr_t>(second.data()) % 64 == 0);
-    CHECK(arena.used() == 256 + 512);
-    arena.release(mark);
-    CHECK(arena.take(1) == second.data());
-    CHECK(arena.peak() == 256 + 512);
-    check_error([&] { arena.take(4096); }, {"for a test", "4096 bytes", "3584 are left", "4096 more"});
-    check_error([&] { arena.take(~std::size_t{0} - 10); }, {"for a test"});
-    check_error([&] { arena.release(100000); }, {"release"});
-    CHECK(arena.take(3584) != nullptr);
-    check_error([&] { arena.take(1); }, {"0 are left"});
-  }
-
   TEST_CASE("sizes for people") {
     CHECK(readable_bytes(0) == "0 bytes");
     CHECK(readable_bytes(1536) == "1.5 KB");

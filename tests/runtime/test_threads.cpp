@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support.hpp"
+#include "vit/tiny.hpp"
 
 using namespace sylvit;
 
@@ -57,7 +58,7 @@ class Work {
                         "a test");
   }
 
-  /// All results, one behind the other.
+  /// All results, one after the other.
   std::vector<float> run() const {
     const sycl::event done = attention_forward(device_, description_, inputs_, o_, lse_, workspace_.data());
     const sycl::event end = attention_backward(device_, description_, inputs_, o_, lse_, o_gradient_, gradients_,
@@ -136,15 +137,13 @@ TEST_SUITE("runtime/threads") {
   }
 
   TEST_CASE("two models share a device and parameters") {
-    VitConfig config{.width = 64, .depth = 2, .heads = 2, .mlp = 128, .patch = 8};
-    config.image_height = config.image_width = 32;
-    config.classes = 7;
+    const VitConfig config = test::tiny_vit();
     VitParameters parameters(test::device(), config, DType::f32);
     parameters.initialise(2);
     const auto run = [&](unsigned seed, int times) {
       Vit model(test::device(), config, {.batch = 2, .constant = seed == 1});
-      const std::vector<float> pixels = random_numbers(2 * 3 * 32 * 32, seed);
-      const test::OnDevice<float> images(std::span<const float>(pixels), {2, 3, 32, 32});
+      const std::vector<float> pixels = random_numbers(2 * 3 * 12 * 8, seed);
+      const test::OnDevice<float> images(std::span<const float>(pixels), {2, 3, 12, 8});
       const test::OnDevice<float> logits(14, {2, 7});
       std::vector<float> result(14);
       for (int i = 0; i < times; ++i) {

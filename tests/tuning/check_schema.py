@@ -18,7 +18,7 @@ for path in tables:
     for error in validator.iter_errors(json.loads(path.read_text())):
         failures.append(f"{path.parent.name}/{path.name}, {'/'.join(map(str, error.absolute_path))}: {error.message}")
 
-good = {"schema": 1, "records": [{"kernel": "transpose", "numbers": {"tile": 16, "rows": 4}, "origin": "estimated: x"}]}
+good = {"schema": 1, "records": [{"kernel": "column_sums", "numbers": {"lanes": 16, "columns": 4}, "origin": "estimated: x"}]}
 
 
 def changed(change):
@@ -30,10 +30,10 @@ def changed(change):
 bad = {
     "a newer schema": lambda t, r: t.update(schema=2),
     "an unknown key": lambda t, r: r.update(tiles=3),
-    "an unknown kernel": lambda t, r: r.update(kernel="transposed"),
-    "an unknown number": lambda t, r: r["numbers"].update(columns=1),
-    "a number that is missing": lambda t, r: r["numbers"].pop("rows"),
-    "a number that is no whole number": lambda t, r: r["numbers"].update(rows=2.5),
+    "an unknown kernel": lambda t, r: r.update(kernel="column_sum"),
+    "an unknown number": lambda t, r: r["numbers"].update(rows=1),
+    "a number that is missing": lambda t, r: r["numbers"].pop("columns"),
+    "a number that is no whole number": lambda t, r: r["numbers"].update(columns=2.5),
     "an origin that says nothing": lambda t, r: r.update(origin="a guess"),
     "a limit of 0": lambda t, r: r.update(max_length=0),
     "providers where there are none": lambda t, r: r.update(providers=["builtin"]),

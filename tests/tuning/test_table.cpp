@@ -1,14 +1,19 @@
 #include <algorithm>
 #include <chrono>
 
-#include "nn/attention_kernels.hpp"
-#include "nn/row_kernels.hpp"
-#include "nn/training_kernels.hpp"
-#include "nn/variants.hpp"
+#include "catalogue/head_sizes.hpp"
+#include "catalogue/kernel.hpp"
+#include "catalogue/records.hpp"
+#include "kernels/attention_forward.hpp"
+#include "kernels/layer_norm.hpp"
+#include "kernels/loss.hpp"
+#include "nn/attention_choice.hpp"
 #include "support.hpp"
 #include "tuning/check.hpp"
+#include "tuning/choice.hpp"
 #include "tuning/record_check.hpp"
 #include "tuning/table.hpp"
+#include "tuning/variants.hpp"
 
 using namespace sylvit;
 using sylvit::test::check_error;
@@ -24,8 +29,8 @@ TEST_SUITE("tuning/table") {
     CHECK(n({.kernel = "k", .dtype = DType::bf16, .head_size = 64, .length = 256}) == 1);
     CHECK(n({.kernel = "k", .dtype = DType::bf16, .head_size = 65, .length = 256}) == 3);
     CHECK(n({.kernel = "k", .dtype = DType::bf16, .head_size = 64, .length = 257}) == 3);
-    CHECK(n({.kernel = "k", .dtype = DType::f32, .score_class = "softmax"}) == 2);
-    CHECK(n({.kernel = "k", .dtype = DType::f32, .score_class = "pointwise"}) == 3);
+    CHECK(n({.kernel = "k", .dtype = DType::f32, .score_class = ScoreClass::softmax}) == 2);
+    CHECK(n({.kernel = "k", .dtype = DType::f32, .score_class = ScoreClass::pointwise}) == 3);
     check_error([&] { table.find({.kernel = "other", .head_size = 80}); }, {"a/b", "other", "head size 80"});
     check_error([&] { table.records()[0].number("m"); }, {"'m'"});
   }
@@ -76,21 +81,19 @@ TEST_SUITE("tuning/table") {
       for (const tuning::Problem& problem : tuning::problems_of(file, {})) FAIL_CHECK(problem.text());
       CHECK(file.name.ends_with("/default") == file.family.is_default());
       for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
-        for (const char* kernel :
-             {"elementwise", "reduce_rows", "transpose", "patch_rows", "tokens", "loss", "optimizer"})
+        for (const char* kernel : {"elementwise", "patch_rows", "tokens", "loss", "optimizer"})
           CHECK(!table.find({.kernel = kernel, .dtype = dtype}).origin.empty());
-      CHECK(!nn::basic_variants(table).empty());  // checks the tile numbers
-      CHECK(!nn::training_variants(table).empty());
-      CHECK(!nn::row_variants(table).empty());
+      for (const catalogue::RecordKind& kind : catalogue::record_kinds())  // checks the tile numbers
+        CHECK((kind.numbers.empty() || !tuning::variants_of(table, kind.kernel).empty()));
     }
   }
 
   TEST_CASE("tile numbers that do not fit are refused") {
     const Table table = Table::parse("a/b", R"({"schema": 1, "records": [
-      {"kernel": "transpose", "numbers": {"tile": 16, "rows": 3}, "origin": "a guess"},
-      {"kernel": "reduce_rows", "numbers": {"work_items": 48}, "origin": "a guess"}]})");
-    check_error([&] { nn::transpose_config(table.records()[0]); }, {"transpose", "a guess"});
-    check_error([&] { nn::reduce_rows_config(table.records()[1]); }, {"reduce_rows"});
+      {"kernel": "loss", "numbers": {"lanes": 3, "columns": 2, "sub_group": 0}, "origin": "a guess"},
+      {"kernel": "layer_norm", "numbers": {"lanes": 8, "columns": 2}, "origin": "a guess"}]})");
+    check_error([&] { tuning::config_of<kernels::LossConfig>(table.records()[0]); }, {"loss", "a guess"});
+    check_error([&] { tuning::config_of<kernels::LayerNormConfig>(table.records()[1]); }, {"layer_norm", "'rows'"});
   }
 
   TEST_CASE("another table can be asked for by name") {
@@ -104,40 +107,41 @@ TEST_SUITE("tuning/table") {
   }
 
   TEST_CASE("a device gets the table of its toolchain and backend") {
-    const auto name = [](const char* toolchain, const char* backend, const char* type) {
+    const auto name = [](Toolchain toolchain, Backend backend, DeviceType type) {
       DeviceInfo info;
       info.toolchain = toolchain;
       info.backend = backend;
       info.type = type;
       return tuning::table_for(info).name();
     };
-    CHECK(name("rtc", "opencl", "cpu").starts_with("dpcpp-cpu/"));
-    CHECK(name("dpcpp", "level_zero", "gpu").starts_with("dpcpp-intel-gpu/"));
-    CHECK(name("dpcpp", "cuda", "gpu").starts_with("dpcpp-cuda/"));
-    CHECK(name("acpp", "omp", "cpu") == "acpp-cpu/default");
-    CHECK(name("acpp", "hip", "gpu").starts_with("dpcpp-hip/"));  // one file a family serves both compilers
+    CHECK(name(Toolchain::rtc, Backend::opencl, DeviceType::cpu).starts_with("dpcpp-cpu/"));
+    CHECK(name(Toolchain::dpcpp, Backend::level_zero, DeviceType::gpu).starts_with("dpcpp-intel-gpu/"));
+    CHECK(name(Toolchain::dpcpp, Backend::cuda, DeviceType::gpu).starts_with("dpcpp-cuda/"));
+    CHECK(name(Toolchain::acpp, Backend::omp, DeviceType::cpu) == "acpp-cpu/default");
+    CHECK(name(Toolchain::acpp, Backend::hip, DeviceType::gpu)
+              .starts_with("dpcpp-hip/"));  // one file a family serves both compilers
   }
 
-  TEST_CASE("a device gets its architecture's file, and the default behind it") {
-    const auto files = [](const char* backend, const char* architecture) {
+  TEST_CASE("a device gets its architecture's file, and the default after it") {
+    const auto files = [](Backend backend, const char* architecture) {
       DeviceInfo info;
-      info.toolchain = "dpcpp";
+      info.toolchain = Toolchain::dpcpp;
       info.backend = backend;
-      info.type = "gpu";
+      info.type = DeviceType::gpu;
       info.architecture = architecture;
       return tuning_files(info);
     };
     using Files = std::vector<std::string>;
-    CHECK(files("cuda", "sm_80") == Files{"dpcpp-cuda/sm_80", "dpcpp-cuda/default"});
-    CHECK(files("hip", "gfx1100") == Files{"dpcpp-hip/gfx1100", "dpcpp-hip/default"});
-    CHECK(files("level_zero", "xe-hpc") == Files{"dpcpp-intel-gpu/xe-hpc", "dpcpp-intel-gpu/default"});
+    CHECK(files(Backend::cuda, "sm_80") == Files{"dpcpp-cuda/sm_80", "dpcpp-cuda/default"});
+    CHECK(files(Backend::hip, "gfx1100") == Files{"dpcpp-hip/gfx1100", "dpcpp-hip/default"});
+    CHECK(files(Backend::level_zero, "xe-hpc") == Files{"dpcpp-intel-gpu/xe-hpc", "dpcpp-intel-gpu/default"});
   }
 
   TEST_CASE("a device of no known family gets the nearest by its properties, and says so") {
     DeviceInfo info;
-    info.toolchain = "acpp";
-    info.backend = "hip";
-    info.type = "gpu";
+    info.toolchain = Toolchain::acpp;
+    info.backend = Backend::hip;
+    info.type = DeviceType::gpu;
     info.architecture = "gfx1201";
     info.sub_group_sizes = {32};
     info.local_memory_bytes = 65536;
@@ -150,8 +154,8 @@ TEST_SUITE("tuning/table") {
     CHECK(tuning::table_for(info).name() == "dpcpp-hip/gfx942");
     info.architecture = "gfx942";
     CHECK(tuning::table_for(info).note().empty());
-    info.backend = "level_zero";
-    info.toolchain = "dpcpp";
+    info.backend = Backend::level_zero;
+    info.toolchain = Toolchain::dpcpp;
     info.architecture = "xe2";
     info.sub_group_sizes = {16, 32};
     info.local_memory_bytes = 131072;
@@ -161,15 +165,15 @@ TEST_SUITE("tuning/table") {
 
   TEST_CASE("what a device cannot run is passed over") {
     DeviceInfo info;
-    info.toolchain = "rtc";
-    info.backend = "opencl";
-    info.type = "cpu";
+    info.toolchain = Toolchain::rtc;
+    info.backend = Backend::opencl;
+    info.type = DeviceType::cpu;
     info.architecture = "avx2";
     info.sub_group_sizes = {8};
     info.max_work_group = 8192;
     info.local_memory_bytes = 1 << 18;
     const tuning::Case wanted{
-        .kernel = "attention_forward", .score_class = "pointwise", .head_size = 64, .length = 197};
+        .kernel = "attention_forward", .score_class = ScoreClass::pointwise, .head_size = 64, .length = 197};
     const auto local_bytes = [&](const tuning::Record& record) { return tuning::demand_of(record, 64).local_bytes; };
     const tuning::Record& first = tuning::table_for(info).find(wanted);
     info.local_memory_bytes = static_cast<std::size_t>(local_bytes(first)) - 1;
@@ -196,7 +200,7 @@ TEST_SUITE("tuning/table") {
       {"kernel": "gemm", "numbers": {}, "origin": "x"},
       {"kernel": "gemm", "numbers": {}, "origin": "x"}]})");
     const tuning::Case wanted{
-        .kernel = "gemm", .score_class = "pointwise", .head_size = 64, .length = 101, .n = 63, .k = 9};
+        .kernel = "gemm", .score_class = ScoreClass::pointwise, .head_size = 64, .length = 101, .n = 63, .k = 9};
     const std::vector<std::string> reasons{"it is for bf16 and f16",
                                            "it is for softmax scores",
                                            "head size 64 is below 80",
@@ -225,9 +229,12 @@ TEST_SUITE("tuning/table") {
     has(flaw(forward + R"(1}, "max_length": 97})"), "max_length");
     has(flaw(forward + "2}}"), "'resident' is 2");
     has(flaw(forward + R"(0, "more": 1}})"), "unknown number 'more'");
-    has(flaw(R"({"kernel": "transpose", "numbers": {"tile": 16}, "origin": "measured"})"), "lacks the number 'rows'");
-    has(flaw(R"({"kernel": "transpose", "numbers": {"tile": 16, "rows": 3}, "origin": "measured"})"), "do not fit");
-    has(flaw(R"({"kernel": "transpose", "numbers": {"tile": 16, "rows": 4}, "origin": "a guess"})"), "origin");
+    has(flaw(R"({"kernel": "loss", "numbers": {"lanes": 16, "sub_group": 0}, "origin": "measured"})"),
+        "lacks the number 'columns'");
+    has(flaw(R"({"kernel": "loss", "numbers": {"lanes": 3, "columns": 2, "sub_group": 0}, "origin": "measured"})"),
+        "do not fit");
+    has(flaw(R"({"kernel": "loss", "numbers": {"lanes": 16, "columns": 2, "sub_group": 0}, "origin": "a guess"})"),
+        "origin");
     has(flaw(R"({"kernel": "transposed", "numbers": {}, "origin": "measured"})"), "no kernel 'transposed'");
     has(flaw(R"({"kernel": "gemm_provider", "providers": ["cublas"], "origin": "measured"})"), "no provider 'cublas'");
     has(flaw(R"({"kernel": "gemm", "origin": "measured", "numbers": {"lanes": 1024, "columns": 4, "rows": 1,
@@ -239,13 +246,17 @@ TEST_SUITE("tuning/table") {
     for (const tuning::TableFile& file : tuning::embedded()) {
       const Table table = tuning::embedded_table(file.name);
       std::vector<std::string> types;
-      for (const runtime::KernelName& kernel : nn::attention_variants(table)) types.push_back(kernel.type);
+      for (const runtime::KernelName& kernel : tuning::variants_of(table, "attention_forward"))
+        types.push_back(kernel.type);
       CAPTURE(file.name);
       for (const std::int64_t length : {1, 49, 197, 204, 205, 785, 1024, 1025, 4096, 100000}) {
-        const std::int64_t head_size = nn::compiled_head_size("acpp", 40);
-        const nn::AttentionCase wanted{Score::gelu, DType::bf16, head_size, length};
-        const auto forward = nn::forward_config(nn::forward_record(table, wanted), head_size);
-        CHECK(std::ranges::find(types, nn::forward_kernel(Score::gelu, DType::bf16, forward).type) != types.end());
+        const std::int64_t head_size = catalogue::compiled_head_size(Toolchain::acpp, 40);
+        const nn::AttentionQuery wanted{Score::gelu, DType::bf16, head_size, length};
+        const auto forward =
+            tuning::config_of<kernels::AttentionForwardConfig>(table.find(wanted.of("attention_forward")), head_size);
+        const auto kernel = catalogue::kernel<kernels::AttentionForwardKernel>(
+            forward, catalogue::ScoreFunctor(Score::gelu), DType::bf16);
+        CHECK(std::ranges::find(types, kernel.type) != types.end());
       }
     }
   }
@@ -261,7 +272,8 @@ TEST_SUITE("tuning/table") {
   }
 
   TEST_CASE("a look-up is cheap, since every launch makes one") {
-    const tuning::Case wanted{.kernel = "attention_backward", .score_class = "softmax", .head_size = 64, .length = 197};
+    const tuning::Case wanted{
+        .kernel = "attention_backward", .score_class = ScoreClass::softmax, .head_size = 64, .length = 197};
     constexpr int times = 20000;
     int found = 0;
     double best = 1e9;  // of several tries: the machine may be busy

@@ -1,0 +1,172 @@
+// Training a Vision Transformer: losses, optimisers, and a step that has all of it in one plan.
+//
+//     VitParameters parameters(device, config, DType::bf16);
+//     parameters.initialise(1);
+//     TrainingStep step(device, config, {.dtype = DType::bf16, .batch = 64, .optimizer = AdamWOptions{}});
+//     for (…) step.train(parameters, images, labels, {.learning_rate = rate, .max_norm = 1});
+//     const StepReport report = step.wait_and_read_report();
+//
+// A step is a forward pass, the loss, a backward pass (forward_backward), and a change of the parameters (update).
+// Loss, norm, clip factor and number of steps stay in device memory, so that no step waits for the host. All results
+// are bitwise repeatable.
+#pragma once
+
+#include <sylvit/device.hpp>
+#include <sylvit/export.hpp>
+#include <sylvit/pass.hpp>
+#include <sylvit/tensor.hpp>
+#include <sylvit/vit.hpp>
+#include <sylvit/vit_config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace sylvit {
+
+/// Cross-entropies.
+enum class Loss : std::uint8_t {
+  softmax,  ///< PyTorch's cross_entropy
+  sigmoid   ///< one binary cross-entropy for each class, added up
+};
+
+/// Which loss, and what it is given.
+struct LossOptions {
+  Loss loss = Loss::softmax;  ///< which
+  float smoothing = 0.0F;     ///< s: targets become (1 - s) t + s / classes
+};
+
+/// What a loss is multiplied with where nobody says otherwise: a power of two that keeps f16 gradients away from the
+/// smallest numbers.
+constexpr float default_loss_scale(DType dtype) { return dtype == DType::f16 ? 1024.0F : 1.0F; }
+
+/// Throws Error naming the first image whose label is not 0 to classes - 1. Labels in host memory: on a device they are
+/// not looked at, and a label that is no class makes NaN.
+SYLVIT_API void check_labels(std::span<const std::int64_t> labels, std::int64_t classes);
+/// The same for labels of 32 bits.
+SYLVIT_API void check_labels(std::span<const std::int32_t> labels, std::int64_t classes);
+
+/// PyTorch's AdamW.
+struct AdamWOptions {
+  float learning_rate = 1e-3F;  ///< of updates that name no other
+  float beta1 = 0.9F;           ///< of the gradients' mean
+  float beta2 = 0.999F;         ///< of their squares' mean
+  float epsilon = 1e-8F;        ///< added to the root of the latter
+  float weight_decay = 0.01F;   ///< times the learning rate: the share of a parameter that a step takes away
+};
+
+/// PyTorch's SGD without dampening. The momentum starts as zeros.
+struct SgdOptions {
+  float learning_rate = 0.1F;  ///< of updates that name no other
+  float momentum = 0.9F;       ///< the share of the last step that the next one has
+  float weight_decay = 0.0F;   ///< times the parameter: added to its gradient
+  bool nesterov = false;       ///< Nesterov's momentum
+};
+
+/// Which optimiser, if any.
+using OptimizerOptions = std::variant<std::monostate, AdamWOptions, SgdOptions>;
+
+/// What differs from one update to the next.
+struct UpdateOptions {
+  std::optional<float> learning_rate = {};  ///< empty: that of the optimiser's options
+  float max_norm = 0.0F;                    ///< clip the norm of all gradients to this; 0: no clipping
+};
+
+/// The usual rule, and the default: weight decay acts on parameters of more than one axis (matrices, positions, class
+/// token), not on biases and norms.
+SYLVIT_API bool decays_by_rank(const VitParameter& parameter);
+
+/// How a training step is made.
+struct TrainingOptions {
+  DType dtype = DType::f32;                              ///< of activations and products: f32, bf16 or f16
+  std::int64_t batch = 1;                                ///< the largest that it will be given
+  bool recompute = false;                                ///< VitOptions::recompute
+  LossOptions loss = {};                                 ///< of the logits
+  std::optional<float> loss_scale = {};                  ///< empty: default_loss_scale(dtype)
+  OptimizerOptions optimizer = {};                       ///< none: update() is not there
+  std::function<bool(const VitParameter&)> decays = {};  ///< Does weight decay act on it? Empty: decays_by_rank
+};
+
+/// What the last update did, and all before it.
+struct StepReport {
+  float norm = 0;            ///< of the gradients, without the loss scale, before clipping
+  bool applied = false;      ///< false: the norm was not finite, and the update changed nothing
+  std::int64_t taken = 0;    ///< updates that counted
+  std::int64_t skipped = 0;  ///< updates that did not
+};
+
+/// Bytes that a TrainingStep of these options allocates: activations, scratch memory, gradients and the optimiser's
+/// moments, without the parameters.
+SYLVIT_API std::size_t training_bytes(const Device& device, const VitConfig& config, const TrainingOptions& options);
+
+/// A training step of a Vision Transformer on a device: its model, gradients, loss and optimiser.
+///
+/// Threads: a TrainingStep belongs to one thread at a time, as its memory is used by one step after the other; on an
+/// out-of-order queue its steps must also follow one another by events. Different ones, also of one Device, may be used
+/// by different threads at once, with one VitParameters as long as nobody updates it.
+class SYLVIT_API TrainingStep {
+ public:
+  /// Checks the options, allocates training_bytes(), and builds every kernel of a whole step over the planned batch at
+  /// once (rtc builds what a smaller batch wants besides at its first use). Waits.
+  TrainingStep(const Device& device, const VitConfig& config, const TrainingOptions& options);
+  ~TrainingStep();
+  /// Takes the step over.
+  TrainingStep(TrainingStep&&) noexcept;
+  /// Takes the step over.
+  TrainingStep& operator=(TrainingStep&&) noexcept;
+
+  /// Adds forward pass, loss and backward pass to the device's queue, after the given events, and returns at once.
+  /// images: dense f32 [B, channels, height, width], B at most the planned batch; targets: dense labels, i64 or i32
+  /// [B], or dense f32 [B, classes]. Writes logits(), losses(), mean_loss() and gradients().
+  sycl::event forward_backward(const VitParameters& parameters, const TensorView& images, const TensorView& targets,
+                               std::span<const sycl::event> after = {});
+  /// Adds the optimiser's step with the gradients of the last forward_backward(), and returns at once. The parameters
+  /// change through their views, with their 16-bit copy; a Vit with VitOptions::constant that runs with them wants
+  /// VitParameters::update_copy() afterwards. If the gradients' norm is not finite, nothing changes and the update is
+  /// counted as skipped. Throws Error if there is no optimiser, or were no gradients yet.
+  sycl::event update(VitParameters& parameters, const UpdateOptions& options = {},
+                     std::span<const sycl::event> after = {});
+  /// forward_backward(), and update() after it.
+  sycl::event train(VitParameters& parameters, const TensorView& images, const TensorView& targets,
+                    const UpdateOptions& options = {}, std::span<const sycl::event> after = {});
+
+  /// The loss scale of the next forward_backward(); its update undoes the same.
+  void set_loss_scale(float scale);
+  /// What the loss of the last forward_backward() was multiplied with; of the next one, before the first.
+  float loss_scale() const noexcept;
+
+  /// The model: for its observer, or for forward passes between steps.
+  Vit& model() noexcept;
+  /// Which model.
+  const VitConfig& config() const noexcept;
+  /// What training_bytes() said.
+  std::size_t bytes() const noexcept;
+
+  // Device memory that a forward_backward() writes, and the next one overwrites. Of the last batch, or, before the
+  // first, of the planned one.
+  /// Of the mean loss times loss_scale().
+  const VitBuffer& gradients() const noexcept;
+  /// f32 [B, classes].
+  TensorView logits() const;
+  /// Each image's loss, without the loss scale, f32 [B].
+  TensorView losses() const;
+  /// Their mean, f32 [1].
+  TensorView mean_loss() const;
+
+  /// Waits for everything on the device, and reads what the updates did. All zeros without an optimiser.
+  StepReport wait_and_read_report() const;
+  /// Waits, and reads a parameter's gradient without the loss scale.
+  std::vector<float> wait_and_read_gradient(std::string_view parameter) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sylvit

@@ -1,0 +1,140 @@
+#include "compare/host.hpp"
+
+#include <sylvit/error.hpp>
+#include <sylvit/tuning.hpp>
+#include <sylvit/version.hpp>
+
+#include <algorithm>
+#include <ctime>
+#include <fmt/chrono.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <sched.h>
+#include <sys/utsname.h>
+
+#include "catalogue/head_sizes.hpp"
+#include "runtime/kernel_library.hpp"
+#include "tuning/estimated.hpp"
+#include "tuning/table.hpp"
+
+namespace sylvit::compare {
+
+namespace {
+
+std::string now() { return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr))); }
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) {
+      const std::size_t begin = line.find(": ");
+      return begin == std::string::npos ? "" : line.substr(begin + 2);
+    }
+  return "";
+}
+
+/// As it was typed, but for quotes where a word needs them.
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text;
+  for (std::string word; std::getline(file, word, '\0');) {
+    const bool plain = !word.empty() && word.find_first_of(" \t\n\"'\\$`&|;<>()*?[]{}~#!") == std::string::npos;
+    if (!text.empty()) text += ' ';
+    text += plain ? word : fmt::format("'{}'", word);
+  }
+  return text;
+}
+
+std::int64_t usable_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 0;
+}
+
+std::string numbers_of(const TuningChoice& choice) {
+  std::vector<std::string> parts;
+  for (const auto& [name, number] : choice.numbers) parts.push_back(fmt::format("{} {}", name, number));
+  parts.insert(parts.end(), choice.providers.begin(), choice.providers.end());
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// Adds the record that serves a case, unless it is there.
+void add_use(std::vector<TuningUse>& uses, const DeviceInfo& device, const TuningCase& wanted,
+             const std::string& what) {
+  try {
+    const TuningChoice choice = tuning_choice(device, wanted);
+    const auto same = [&](const TuningUse& use) { return use.kernel == wanted.kernel && use.what == what; };
+    if (std::ranges::none_of(uses, same))
+      uses.push_back({std::string(wanted.kernel), what, choice.file, choice.record, choice.estimated,
+                      numbers_of(choice), choice.origin});
+  } catch (const Error&) {
+    // A case that no table speaks of, as some have no order of providers.
+  }
+}
+
+}  // namespace
+
+void describe_host(Run& run) {
+  run.date = now();
+  run.command = command_line();
+  run.version = version;
+  run.toolchain = name_of(runtime::toolchain());
+#if defined(__clang__)
+  run.compiler = "Clang " __clang_version__;
+#elif defined(__GNUC__)
+  run.compiler = "GCC " __VERSION__;
+#endif
+  run.host = processor();
+  run.cores = usable_cores();
+  utsname system{};
+  if (uname(&system) == 0) run.system = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
+}
+
+DeviceReport device_report(const DeviceInfo& device) {
+  DeviceReport report;
+  report.index = device.index;
+  report.name = device.name;
+  report.vendor = device.vendor;
+  report.backend = name_of(device.backend);
+  report.type = name_of(device.type);
+  report.driver = device.driver;
+  report.architecture = device.architecture;
+  report.memory_bytes = static_cast<std::int64_t>(device.memory_bytes);
+  report.local_memory_bytes = static_cast<std::int64_t>(device.local_memory_bytes);
+  report.compute_units = device.compute_units;
+  report.sub_group_sizes.assign(device.sub_group_sizes.begin(), device.sub_group_sizes.end());
+  report.estimated = tuning::uses_estimates(device);
+  report.tuning_table = tuning::table_for(device).name();
+  report.tuning_note = tuning::table_for(device).note();
+  return report;
+}
+
+std::vector<TuningUse> tuning_uses(const DeviceInfo& device, const std::vector<Model>& models,
+                                   const std::vector<DType>& dtypes) {
+  std::vector<TuningUse> uses;
+  for (const Model& model : models)
+    for (const DType dtype : dtypes) {
+      const VitConfig& config = model.config;
+      const ScoreClass score_class = class_of(config.score);
+      const std::int64_t head_size = catalogue::compiled_head_size(device.toolchain, config.head_size());
+      for (const std::string_view kernel : {"attention_forward", "attention_backward"})
+        add_use(uses, device,
+                {.kernel = kernel,
+                 .dtype = dtype,
+                 .score_class = score_class,
+                 .head_size = head_size,
+                 .length = config.tokens()},
+                fmt::format("{}, {}, head size {}, {} keys", name_of(dtype), name_of(score_class), head_size,
+                            config.tokens()));
+      add_use(uses, device, {.kernel = "layer_norm", .dtype = dtype, .n = config.width},
+              fmt::format("{}, width {}", name_of(dtype), config.width));
+      const std::int64_t d = config.width;
+      for (const auto& [n, k] : {std::pair{3 * d, d}, {d, d}, {config.mlp, d}, {d, config.mlp}})
+        for (const std::string_view kernel : {"gemm_provider", "gemm"})
+          add_use(uses, device, {.kernel = kernel, .dtype = dtype, .n = n, .k = k},
+                  fmt::format("{}, N {}, K {}", name_of(dtype), n, k));
+    }
+  return uses;
+}
+
+}  // namespace sylvit::compare

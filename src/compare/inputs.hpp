@@ -1,0 +1,29 @@
+// The models of a comparison: weights and images, made once and given to every device.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "compare/request.hpp"
+#include "options/vit_model.hpp"
+
+namespace sylvit::compare {
+
+/// The same bytes on every machine: colours that run across the image, with noise on them.
+std::vector<float> synthetic_images(const VitConfig& config, std::int64_t count);
+std::vector<std::int64_t> synthetic_labels(const VitConfig& config, std::int64_t count);
+
+struct InputOptions {
+  std::vector<std::string> models{"S/16"};
+  std::vector<std::string> scores{"softmax", "relu"};
+  VitModelOptions variations;  ///< all but its model and score
+  VitWeightOptions source;
+  std::vector<std::string> images;  ///< files, directories, or one .safetensors; empty: synthetic ones
+  std::int64_t image_count = 8;     ///< at most, of files; exactly, of synthetic ones
+  std::int64_t judged = 2;
+};
+
+/// Each model with each score. Throws Error when weights or images do not fit.
+std::vector<Model> make_models(const InputOptions& options);
+
+}  // namespace sylvit::compare

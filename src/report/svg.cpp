@@ -1,0 +1,160 @@
+#include "report/svg.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/core.h>
+#include <limits>
+
+namespace sylvit::report {
+
+namespace {
+
+// In units that are pixels on a phone of 360 pixels.
+constexpr double width = 330;
+constexpr double height = 220;
+constexpr double left = 44;
+constexpr double right = 16;
+constexpr double top = 8;
+constexpr double bottom = 36;
+
+std::string tick_text(double value) {
+  if (value == 0) return "0";
+  const double size = std::abs(value);
+  if (size >= 1e5 || size < 1e-2) {
+    const int power = static_cast<int>(std::floor(std::log10(size) + 1e-9));
+    const double mantissa = value / std::pow(10.0, power);
+    return std::abs(mantissa - 1) < 1e-6 ? fmt::format("1e{}", power) : fmt::format("{:.2g}e{}", mantissa, power);
+  }
+  return fmt::format("{:.4g}", value);
+}
+
+std::vector<double> round_numbers(const PlotAxis& axis) {
+  std::vector<double> ticks;
+  if (axis.powers_of_two) {
+    for (double tick = 1; tick <= axis.to; tick *= 2)
+      if (tick >= axis.from) ticks.push_back(tick);
+    return ticks;
+  }
+  if (axis.logarithmic) {
+    const int first = static_cast<int>(std::ceil(std::log10(axis.from) - 1e-9));
+    const int last = static_cast<int>(std::floor(std::log10(axis.to) + 1e-9));
+    const int step = std::max(1, (last - first) / 6 + ((last - first) % 6 > 0 ? 1 : 0));
+    for (int power = first; power <= last; power += step) ticks.push_back(std::pow(10.0, power));
+    return ticks;
+  }
+  const double rough = (axis.to - axis.from) / 5;
+  const double decade = std::pow(10.0, std::floor(std::log10(rough)));
+  const double step = decade * (rough / decade > 5 ? 10 : rough / decade > 2 ? 5 : rough / decade > 1 ? 2 : 1);
+  for (double tick = std::ceil(axis.from / step) * step; tick <= axis.to + 1e-9 * step; tick += step)
+    ticks.push_back(std::abs(tick) < 1e-9 * step ? 0 : tick);
+  return ticks;
+}
+
+std::vector<std::pair<double, std::string>> ticks_of(const PlotAxis& axis) {
+  if (!axis.marks.empty()) return axis.marks;
+  std::vector<std::pair<double, std::string>> ticks;
+  for (const double number : round_numbers(axis)) ticks.emplace_back(number, tick_text(number));
+  return ticks;
+}
+
+/// 0 to 1 along the axis.
+double place_of(const PlotAxis& axis, double value) {
+  const double share = axis.logarithmic
+                           ? (std::log(value) - std::log(axis.from)) / (std::log(axis.to) - std::log(axis.from))
+                           : (value - axis.from) / (axis.to - axis.from);
+  return std::clamp(share, 0.0, 1.0);
+}
+
+bool drawable(const PlotAxis& axis, double value) { return std::isfinite(value) && (!axis.logarithmic || value > 0); }
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\'':
+        result += "&#39;";
+        break;
+      default:
+        // Control characters have no place in a page.
+        result += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
+    }
+  return result;
+}
+
+PlotAxis axis_for(std::string label, bool logarithmic, const std::vector<double>& values) {
+  PlotAxis axis{std::move(label), logarithmic};
+  double least = std::numeric_limits<double>::infinity();
+  double most = -least;
+  for (const double value : values)
+    if (drawable(axis, value)) {
+      least = std::min(least, value);
+      most = std::max(most, value);
+    }
+  if (!(least <= most)) least = most = 1;
+  if (logarithmic) {
+    axis.from = std::pow(10.0, std::floor(std::log10(least)));
+    axis.to = std::pow(10.0, std::ceil(std::log10(most)));
+    if (axis.to <= axis.from) axis.to = 10 * axis.from;
+  } else {
+    axis.from = std::min(0.0, least);
+    axis.to = most > axis.from ? axis.from + (most - axis.from) * 1.08 : axis.from + 1;
+  }
+  return axis;
+}
+
+std::string plot(const std::string& what, const PlotAxis& x, const PlotAxis& y, const std::vector<Series>& series) {
+  const auto at_x = [&](double value) { return left + (width - left - right) * place_of(x, value); };
+  const auto at_y = [&](double value) { return height - bottom - (height - top - bottom) * place_of(y, value); };
+  std::string svg =
+      fmt::format(R"(<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">)", width, height, escaped(what));
+  for (const auto& [tick, text] : ticks_of(x)) {
+    svg += fmt::format(R"(<line class="grid" x1="{0:.1f}" y1="{1}" x2="{0:.1f}" y2="{2}"/>)", at_x(tick), top,
+                       height - bottom);
+    if (!text.empty())
+      svg += fmt::format(R"(<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>)", at_x(tick), height - bottom + 13,
+                         escaped(text));
+  }
+  for (const auto& [tick, text] : ticks_of(y)) {
+    svg += fmt::format(R"(<line class="grid" x1="{1}" y1="{0:.1f}" x2="{2}" y2="{0:.1f}"/>)", at_y(tick), left,
+                       width - right);
+    if (!text.empty())
+      svg += fmt::format(R"(<text x="{}" y="{:.1f}" text-anchor="end">{}</text>)", left - 5, at_y(tick) + 3.5,
+                         escaped(text));
+  }
+  svg += fmt::format(R"(<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>)", (left + width - right) / 2,
+                     height - 6, escaped(x.label));
+  svg += fmt::format(R"svg(<text transform="translate(10 {:.1f}) rotate(-90)" text-anchor="middle">{}</text>)svg",
+                     (top + height - bottom) / 2, escaped(y.label));
+  for (const Series& one : series) {
+    svg += fmt::format(R"(<g class="s{}{}">)", one.colour % colours, one.hollow ? " hollow" : "");
+    std::string path;
+    for (const Point& point : one.points) {
+      if (!drawable(x, point.x) || !drawable(y, point.y)) continue;
+      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", at_x(point.x), at_y(point.y));
+    }
+    if (one.line && !path.empty())
+      svg += fmt::format(R"(<path d="{}"{}/>)", path, one.dashed ? R"( stroke-dasharray="4 3")" : "");
+    if (one.marks)
+      for (const Point& point : one.points)
+        if (drawable(x, point.x) && drawable(y, point.y))
+          svg += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3.2"><title>{}</title></circle>)", at_x(point.x),
+                             at_y(point.y), escaped(point.title));
+    svg += "</g>";
+  }
+  return svg + "</svg>";
+}
+
+}  // namespace sylvit::report

@@ -1,0 +1,17 @@
+// A report's directory: both files are there and whole, or what was there before is.
+#pragma once
+
+#include <filesystem>
+
+#include "report/report.hpp"
+
+namespace sylvit::report {
+
+/// Makes the directory if there is none, and tries whether files can be written there: before hours of measuring.
+/// Throws Error that says why not.
+void check_writable(const std::filesystem::path& directory);
+
+/// Writes index.html and report.json. Throws Error, and then neither has changed.
+void write_report(const std::filesystem::path& directory, const Report& report);
+
+}  // namespace sylvit::report

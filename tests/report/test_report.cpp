@@ -1,0 +1,416 @@
+// What compare is made of: errors, reports read back, merged and judged, failing devices, the page's text.
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "compare/inputs.hpp"
+#include "report/errors.hpp"
+#include "report/html.hpp"
+#include "report/json.hpp"
+#include "report/merge.hpp"
+#include "report/summary.hpp"
+#include "report/svg.hpp"
+#include "report/write.hpp"
+#include "support.hpp"
+
+using namespace sylvit;
+using namespace sylvit::compare;
+using namespace sylvit::report;
+using sylvit::test::check_error;
+using sylvit::test::TemporaryDirectory;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+Errors errors_like(double size) { return {size, size / 2, size * size, size / 8, size / 4, size / 3, size / 2.5}; }
+
+/// A report with something in every field.
+Report sample() {
+  Report report;
+  Run& run = report.runs.emplace_back();
+  run.date = "2026-01-02 03:04 UTC";
+  run.command = "sylvit compare --out 'a b'";
+  run.version = "1.2.3";
+  run.toolchain = "rtc";
+  run.compiler = "GCC 12";
+  run.host = "a processor";
+  run.system = "Linux";
+  run.cores = 2;
+  run.batch = 4;
+  run.seconds = 1.5;
+  DeviceReport& device = run.devices.emplace_back();
+  device.name = "device";
+  device.backend = "opencl";
+  device.sub_group_sizes = {8, 16};
+  device.ceilings = {{"f32", 100, "onemkl"}};
+  device.bandwidth_gbs = 20;
+  device.tuning = {{"gemm", "f32, N 1, K 2", "dpcpp-cpu/default", 3, true, "rows 4", "estimated: x"}};
+  for (const char* score : {"softmax", "relu"}) {
+    ModelReport& model = run.models.emplace_back();
+    model.name = "S/16";
+    model.score = score;
+    model.label = std::string("S/16 ") + score;
+    model.description = "sizes";
+    model.parameters = 5;
+    model.forward_flops = 1e9;
+    model.weights_fingerprint = "00000000000000aa";
+    model.images_fingerprint = "00000000000000bb";
+    model.image_count = 2;
+  }
+  for (std::int64_t m = 0; m < 2; ++m) {
+    Result& result = run.results.emplace_back();
+    result.model = m;
+    result.dtype = "f32";
+    result.tolerance = 1e-4;
+    result.accuracy = Accuracy{
+        1,   errors_like(1e-6),
+        1,   2.5,
+        2.5, {{"embedding", errors_like(1e-7)}, {"blocks.0.attn", errors_like(1e-6)}, {"head", errors_like(2e-6)}},
+        "",  unknown};
+    result.gradients = Gradients{"tiny", 1, 1, {{"norm.bias", errors_like(1e-5)}}};
+    for (const std::int64_t batch : {1, 4})
+      result.speeds.push_back(
+          {Pass::forward, batch, {10.0 - static_cast<double>(m), 8, 9, 12, 5}, 100, 50, 0.5, 0.25, 1000});
+    result.speeds.push_back({Pass::forward_backward, 4, {30, 28, 29, 32, 3}, 30, 40, 0.4, 0.2, 4000});
+    result.layers = {{"blocks.*.attn", 12, 3, 1e9, 1e7}, {"blocks.*.norm1", 12, 1, 0, 1e7}};
+    result.layers_batch = 4;
+    result.top1 = {3, 1};
+    result.logits = {0.5, 0.25, -1};
+  }
+  report.pairs.push_back({0, 1, 0, 0, errors_like(1e-6), 1, {{"head", errors_like(1e-6)}}});
+  return report;
+}
+
+Report changed(const std::function<void(Report&)>& change) {
+  Report report = sample();
+  change(report);
+  return report;
+}
+
+/// A model that takes no time.
+compare::Request small_request() {
+  InputOptions inputs;
+  inputs.scores = {"relu"};
+  inputs.source.seed = 1;
+  inputs.image_count = 2;
+  inputs.judged = 1;
+  auto& options = inputs.variations;
+  options.width = 64;
+  options.depth = 1;
+  options.heads = 2;
+  options.mlp = 96;
+  options.patch = 8;
+  options.image_size = 16;
+  options.classes = 5;
+  Request request;
+  request.models = make_models(inputs);
+  request.dtypes = {DType::f32};
+  request.batch = 1;
+  request.seconds = 0;
+  request.tolerances = {{DType::f32, 1e-4}};
+  request.gradients = GradientsOf::none;
+  request.backward = false;
+  return request;
+}
+
+/// The test's device under two names.
+std::vector<DeviceInfo> two_devices() {
+  DeviceInfo first = test::device().info();
+  DeviceInfo second = first;
+  first.name = "one";
+  second.name = "two";
+  return {first, second};
+}
+
+}  // namespace
+
+TEST_SUITE("report/report") {
+  TEST_CASE("errors are what they are called") {
+    const std::vector<double> expected{4, 3, 0, 0};
+    const Errors errors = errors_of(std::vector<float>{4, 3.5F, 0, 0.25F}, expected);
+    CHECK(errors.max == doctest::Approx(0.125));
+    CHECK(errors.l2 == doctest::Approx(std::sqrt(0.3125) / 5));
+    const double cosine = (16 + 10.5) / (5 * std::sqrt(16 + 12.25 + 0.0625));
+    CHECK(errors.cosine_distance == doctest::Approx(1 - cosine));
+    CHECK(errors.p50 == 0);
+    CHECK(errors.p90 == doctest::Approx(0.125));
+    CHECK(errors_of(std::vector<float>{4, 3, 0, 0}, expected).l2 == 0);
+    // Hardly turned at all: 1 - cosine would be 0 in plain arithmetic.
+    CHECK(errors_of(std::vector<double>{1, 1e-9}, std::vector<double>{1, 0}).cosine_distance ==
+          doctest::Approx(0.5e-18).epsilon(1e-6));
+    // Percentiles of 1000 values.
+    std::vector<double> zeros(1000, 0);
+    std::vector<double> steps(1000);
+    for (std::size_t i = 0; i < steps.size(); ++i) steps[999 - i] = static_cast<double>(i + 1) / 1000;
+    const Errors ladder = errors_of(steps, zeros);
+    CHECK(ladder.p50 == 0.5);
+    CHECK(ladder.p90 == 0.9);
+    CHECK(ladder.p99 == 0.99);
+    CHECK(ladder.p999 == 0.999);
+    CHECK(ladder.max == 1);
+    const Errors wrong = errors_of(std::vector<float>{4, NAN, 0, 0}, expected);
+    CHECK(std::isinf(wrong.l2));
+    CHECK(std::isinf(wrong.max));
+    check_error([&] { (void)errors_of(std::vector<float>{1}, expected); }, {"1", "4"});
+    CHECK(top_classes_of(std::vector<float>{0, 2, 1, 9, 3, 4}, 3) == std::vector<std::int64_t>{1, 0});
+    CHECK(agreement(std::vector<std::int64_t>{1, 2, 3}, std::vector<std::int64_t>{1, 2, 4}) ==
+          doctest::Approx(2.0 / 3));
+  }
+
+  TEST_CASE("layers have names for people") {
+    CHECK(layer_text("blocks.7.attn") == "block 7, attention output");
+    CHECK(layer_text("blocks.11.mlp.fc2") == "block 11, tokens after MLP");
+    CHECK(layer_text("head") == "head, the logits");
+    CHECK(layer_text("blocks") == "blocks");
+    CHECK(layer_text("blocks.x") == "blocks.x");
+    Report report = changed([](Report& r) {
+      r.runs[0].results[0].accuracy->first_outside = "blocks.7.attn";
+      r.runs[0].results[0].accuracy->first_outside_error = 3.1e-3;
+    });
+    CHECK(outside_text(report.runs[0], report.runs[0].results[0]) ==
+          "block 7, attention output, 3.1e-03 on device, f32");
+  }
+
+  TEST_CASE("a report read back is the report that was written") {
+    const std::string text = report_json(sample());
+    CHECK(report_json(parse_report(text, "x")) == text);
+    // Old reports say "backward", too.
+    CHECK(has(text, "\"pass\": \"forward\""));
+    CHECK(has(text, "\"pass\": \"backward\""));
+    CHECK(parse_report(text, "x").runs[0].results[0].speeds[2].pass == Pass::forward_backward);
+    CHECK(has(report_html(sample()), "Forward + backward images/s"));
+    // What is not finite is null, and not known when it is read back.
+    const Report report = changed([](Report& r) { r.runs[0].results[0].accuracy->logits.l2 = INFINITY; });
+    CHECK(std::isnan(parse_report(report_json(report), "x").runs[0].results[0].accuracy->logits.l2));
+    // The smallest number, and a command line with thousands of files.
+    const Report large = changed([](Report& r) {
+      r.runs[0].results[0].accuracy->logits.l2 = 5e-324;
+      r.runs[0].command = std::string(100'000, 'x');
+    });
+    const std::string large_text = report_json(large);
+    CHECK(report_json(parse_report(large_text, "x")) == large_text);
+  }
+
+  TEST_CASE("a damaged report is refused with one sentence, wherever it is cut") {
+    const std::string text = report_json(sample());
+    for (std::size_t size = 0; size + 2 < text.size(); size += 97) {
+      CAPTURE(size);
+      check_error([&] { (void)parse_report(text.substr(0, size), "cut.json"); }, {"cut.json", "damaged"});
+    }
+    // Any character changed: refused or read, but never anything else.
+    for (std::size_t i = 0; i < text.size(); i += 7) {
+      std::string other = text;
+      other[i] = other[i] == '1' ? '9' : '1';
+      try {
+        const Report report = parse_report(other, "x");
+        CHECK(!report_html(report).empty());
+      } catch (const Error& error) {
+        CHECK(has(error.what(), "cannot read the report x"));
+      }
+    }
+    check_error([] { (void)parse_report(std::string(5'000'000, '['), "deep"); }, {"deep", "damaged"});
+    const std::string deep = R"({"kind":"sylvit compare","schema":1,"pairs":[],"runs":)" + std::string(1'000'000, '[') +
+                             std::string(1'000'000, ']') + "}";
+    check_error([&] { (void)parse_report(deep, "deep"); }, {"deep", "runs[0]", "no JSON object"});
+  }
+
+  TEST_CASE("what does not belong into a report is named") {
+    const auto check = [](const std::string& from, const std::string& to, std::initializer_list<std::string> parts) {
+      std::string text = report_json(sample());
+      const std::size_t at = text.find(from);
+      REQUIRE_MESSAGE(at != std::string::npos, from);
+      text.replace(at, from.size(), to);
+      check_error([&] { (void)parse_report(text, "file.json"); }, parts);
+    };
+    check("\"schema\": 1", "\"schema\": 2", {"file.json", "schema 2", "up to 1", "version"});
+    check("\"schema\": 1", "\"schema\": 0", {"schema 0"});
+    check("\"kind\": \"sylvit compare\"", "\"kind\": \"else\"", {"no report of 'sylvit compare'"});
+    check("\"cores\": 2", "\"cores\": \"2\"", {"runs[0].cores", "whole number"});
+    check("\"cores\": 2", "\"cores\": 1e300", {"runs[0].cores", "whole number"});
+    check("\"cores\": 2", "\"cores\": 18446744073709551615", {"runs[0].cores", "whole number"});
+    check("\"cores\": 2,", "", {"runs[0].cores", "missing"});
+    check("\"cores\": 2", "\"cores\": 2, \"kores\": 2", {"runs[0]", "unknown key", "kores"});
+    check("\"cold\": false", "\"cold\": 0", {"runs[0].cold", "true nor false"});
+    check("\"device\": 0", "\"device\": 1", {"runs[0].results[0].device", "1", "1"});
+    check("\"model\": 1", "\"model\": -1", {"runs[0].results[1].model", "-1"});
+    check("\"result_a\": 1", "\"result_a\": 2", {"pairs[0].result_a", "2"});
+    check("\"run_a\": 0", "\"run_a\": 1", {"pairs[0].run_a"});
+    check("\"batch\": 1", "\"batch\": -1", {"results[0].speeds[0].batch", "-1"});
+    check("\"images_per_s\": 100", "\"images_per_s\": -100", {"speeds[0].images_per_s", "-100", "negative"});
+    check("\"peak_bytes\": 1000", "\"peak_bytes\": -1000", {"speeds[0].peak_bytes", "-1000", "negative"});
+    check("\"pass\": \"backward\"", "\"pass\": \"forward_backward\"", {"speeds[2].pass", "no pass"});
+    check("\"pass\": \"backward\"", "\"pass\": 1", {"speeds[2].pass", "no pass"});
+    check("\"host\": \"a processor\"", "\"host\": \"" + std::string(5'000'000, 'x') + "\"", {"runs[0].host", "longer"});
+    check_error([] { (void)parse_report("[]", "x"); }, {"no report"});
+    check_error([] { (void)parse_report(report_json(sample()) + '\0' + "more", "x"); }, {"x", "damaged", "zero byte"});
+    check_error([] { (void)read_report("/nonexistent.json"); }, {"/nonexistent.json"});
+    check_error([] { (void)read_report("/"); }, {"directory"});
+  }
+
+  TEST_CASE("nothing that a report holds becomes markup") {
+    const std::string bad = "<script>alert(1)</script>\"'&\x01";
+    const std::string page = report_html(changed([&](Report& r) {
+      Run& run = r.runs[0];
+      run.command = run.host = run.date = run.version = run.devices[0].name = run.devices[0].error = bad;
+      run.models[0].label = run.models[1].description = bad;
+      run.devices[0].tuning[0].origin = bad;
+      run.results[0].error = run.results[0].dtype = bad;
+      run.results[0].accuracy->layers[0].name = bad;
+      run.results[0].layers[0].layer = bad;
+    }));
+    CHECK(!has(page, "<script"));
+    CHECK(has(page, "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp; "));
+  }
+
+  TEST_CASE("runs of the same models become one report, of others an error") {
+    const Report report = merged({{"a.json", sample()}, {"b.json", sample()}});
+    REQUIRE(report.runs.size() == 2);
+    // Each run's own pair, and one for each model across both.
+    REQUIRE(report.pairs.size() == 4);
+    CHECK(report.pairs[1].run_a == 1);
+    CHECK(report.pairs[2].run_a == 1);
+    CHECK(report.pairs[2].run_b == 0);
+    CHECK(report.pairs[2].logits.l2 == 0);
+    CHECK(report_json(parse_report(report_json(report), "x")) == report_json(report));
+    CHECK(has(report_html(report), "run 2"));
+
+    const auto refused = [](const std::function<void(Report&)>& change, std::initializer_list<std::string> parts) {
+      check_error([&] { (void)merged({{"a.json", sample()}, {"b.json", changed(change)}}); }, parts);
+    };
+    refused([](Report& r) { r.runs[0].models[0].label = "S/32 softmax"; },
+            {"a.json", "b.json", "S/32 softmax", "different models"});
+    refused([](Report& r) { r.runs[0].models[1].weights_fingerprint = "c"; }, {"S/16 relu", "different weights"});
+    refused([](Report& r) { r.runs[0].models[1].images_fingerprint = "c"; }, {"S/16 relu", "different images"});
+    refused([](Report& r) { r.runs[0].models[0].description = "c"; }, {"S/16 softmax", "different sizes"});
+  }
+
+  TEST_CASE("regressions are found, and nothing else") {
+    const NamedReport baseline{"base.json", sample()};
+    const auto found = [&](const std::function<void(Report&)>& change) {
+      return regressions(changed(change), baseline, {1.1, 1e-3});
+    };
+    CHECK(found([](Report&) {}).empty());
+    CHECK(found([](Report& r) { r.runs[0].results[0].speeds[1].ms.median = 10.9; }).empty());
+    const auto slower = found([](Report& r) { r.runs[0].results[0].speeds[1].ms.median = 11.1; });
+    REQUIRE(slower.size() == 1);
+    CHECK(has(slower[0], "device, S/16 softmax, f32: forward pass over 4 images takes 11.1 ms, 1.11 times"));
+    CHECK(found([](Report& r) { r.runs[0].results[1].accuracy->logits.l2 = 9e-4; }).empty());
+    CHECK(found([](Report& r) { r.runs[0].results[1].accuracy->logits.l2 = 1.1e-3; }).size() == 1);
+    // A NaN is never good enough.
+    CHECK(found([](Report& r) { r.runs[0].results[1].accuracy->logits.l2 = NAN; }).size() == 1);
+    CHECK(found([](Report& r) { r.runs[0].results[1].speeds[0].ms.median = NAN; }).size() == 1);
+    const auto failed = found([](Report& r) { r.runs[0].results[1].error = "lost"; });
+    REQUIRE(failed.size() == 1);
+    CHECK(has(failed[0], "lost"));
+    const auto gone = found([](Report& r) { r.runs[0].results.pop_back(); });
+    REQUIRE(gone.size() == 1);
+    CHECK(has(gone[0], "was not computed"));
+    const auto unmeasured = found([](Report& r) { r.runs[0].results[0].speeds.pop_back(); });
+    REQUIRE(unmeasured.size() == 1);
+    CHECK(has(unmeasured[0], "was not measured now"));
+    CHECK(!found([](Report& r) { r.runs[0].models[0].description = "a smaller one"; }).empty());
+    // Two runs on devices of one name: each has its own counterpart.
+    NamedReport both{"both.json", merged({{"a", sample()}, {"b", sample()}})};
+    both.report.runs[1].results[0].speeds[1].ms.median = 100;
+    CHECK(regressions(both.report, both, {1.1, 1e-3}).empty());
+    check_error([&] { (void)found([](Report& r) { r.runs[0].devices[0].name = "another"; }); },
+                {"base.json", "no result"});
+  }
+
+  TEST_CASE("a device that fails half-way is reported, and the rest goes on") {
+    Request request = small_request();
+    request.devices = two_devices();
+    const auto run_failing = [&](const std::string& device, const std::string& what) {
+      request.at_stage = [=](const Stage& stage) {
+        if (stage.device == device && stage.what == what) throw Error("the device was lost");
+      };
+      return run(request);
+    };
+    const Report report = run_failing("one", "layers");
+    const Run& made = report.runs.front();
+    REQUIRE(made.results.size() == 2);
+    CHECK(made.results[0].error == "the device was lost");
+    CHECK(made.results[0].failed_in == "layers");
+    // What it had done before is there, and the speeds that would have come after are not.
+    REQUIRE(made.results[0].accuracy);
+    CHECK(made.results[0].accuracy->logits.l2 < 1e-5);
+    CHECK(made.results[0].speeds.empty());
+    CHECK(made.results[1].error.empty());
+    CHECK(made.results[1].speeds.size() == 1);
+    CHECK(made.results[1].speeds[0].compute_share > 0);
+    const std::string page = report_html(report);
+    CHECK(has(
+        page,
+        "Failed: one, width 64, depth 1, MLP 96, patch 8, 2 heads relu/L, f32 failed in layers: the device was lost"));
+    CHECK(failures_of(made).size() == 1);
+    // The two devices are one, so their results have the same bits.
+    REQUIRE(report.pairs.size() == 1);
+    CHECK(report.pairs[0].logits.l2 == 0);
+    CHECK(report_json(parse_report(report_json(report), "x")) == report_json(report));
+
+    const Report unopened = run_failing("two", "opening");
+    CHECK(unopened.runs[0].devices[1].error == "the device was lost");
+    REQUIRE(unopened.runs[0].results.size() == 1);
+    CHECK(unopened.runs[0].results[0].error.empty());
+    CHECK(has(report_html(unopened), "Failed: two: the device was lost"));
+
+    request.devices.resize(1);
+    check_error([&] { (void)run_failing("one", "opening"); }, {"no device could be opened", "one", "lost"});
+  }
+
+  TEST_CASE("stages are counted right") {
+    Request request = small_request();
+    request.devices = two_devices();
+    request.sweep = {2, 3};
+    request.gradients = GradientsOf::tiny;
+    request.backward = true;
+    std::size_t begun = 0;
+    request.at_stage = [&](const Stage&) { ++begun; };
+    (void)run(request);
+    CHECK(begun == stages_of(request));
+  }
+
+  TEST_CASE("a report is written whole or not at all") {
+    const TemporaryDirectory directory;
+    const std::filesystem::path out = directory.path() / "a" / "b";
+    check_writable(out);
+    write_report(out, sample());
+    CHECK(test::read_file(out / "report.json") == report_json(sample()));
+    CHECK(test::read_file(out / "index.html") == report_html(sample()));
+    // A directory where the page should be: the old report.json stays.
+    std::filesystem::remove(out / "index.html");
+    std::filesystem::create_directory(out / "index.html");
+    std::ofstream(out / "report.json") << "old";
+    check_error([&] { check_writable(out); }, {"index.html"});
+    std::filesystem::remove_all(out);
+    check_error([&] { write_report(out, sample()); }, {"report.json", "does not exist"});
+    CHECK(!std::filesystem::exists(out));
+    std::ofstream(directory.path() / "file") << "x";
+    check_error([&] { check_writable(directory.path() / "file" / "report"); }, {"cannot write", "--out"});
+  }
+
+  TEST_CASE("synthetic images are the same everywhere") {
+    VitConfig config = vit_preset("S/16");
+    config.image_height = config.image_width = 32;
+    const std::vector<float> images = synthetic_images(config, 2);
+    REQUIRE(images.size() == 2 * 3 * 32 * 32);
+    double sum = 0;
+    for (const float value : images) sum += std::round((static_cast<double>(value) * 255 + 255) / 2);
+    // As another program computed it.
+    CHECK(sum == 1092993);
+    CHECK(std::ranges::all_of(images, [](float value) { return value >= -1 && value <= 1; }));
+  }
+
+  TEST_CASE("plots leave out what is not finite, and their axes hold the rest") {
+    const PlotAxis axis = axis_for("x", true, {1e-3, 0.5, NAN, INFINITY, -1, 0});
+    CHECK(axis.from == doctest::Approx(1e-3));
+    CHECK(axis.to == doctest::Approx(1));
+    const std::string svg =
+        plot("what", axis_for("x", false, {0, 1}), axis, {{.points = {{0, 0.5}, {0.5, NAN}, {1, 0.1}}, .marks = true}});
+    CHECK(!has(svg, "nan"));
+    CHECK(!has(svg, "inf"));
+    CHECK(std::count(svg.begin(), svg.end(), 'L') == 1);
+    CHECK(!has(plot("none", axis_for("x", true, {}), axis_for("y", false, {}), {}), "nan"));
+  }
+}

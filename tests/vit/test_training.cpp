@@ -1,0 +1,409 @@
+#include <sylvit/training.hpp>
+
+#include <cstring>
+#include <thread>
+
+#include "nn/loss.hpp"
+#include "nn/optimizer.hpp"
+#include "reference/vit.hpp"
+#include "runtime/rehearsal.hpp"
+#include "support.hpp"
+#include "vit/model_cases.hpp"
+
+using namespace sylvit;
+using namespace sylvit::test;
+
+namespace {
+
+Shape image_shape(const VitConfig& config, std::int64_t batch) {
+  return {batch, config.channels, config.image_height, config.image_width};
+}
+
+/// Three images and their labels on the device.
+struct Batch {
+  explicit Batch(const VitConfig& config)
+      : images(std::span<const float>(random_images(config, 3)), image_shape(config, 3)),
+        targets(std::span<const std::int64_t>(labels), Shape{3}) {}
+
+  TensorView first_images(std::int64_t count) const { return images.view().slice(0, 0, count); }
+  TensorView first_targets(std::int64_t count) const { return targets.view().slice(0, 0, count); }
+
+  OnDevice<float> images;
+  OnDevice<std::int64_t> targets;
+};
+
+VitParameters parameters_of(const Device& on, const VitConfig& config, DType dtype) {
+  VitParameters parameters(on, config, dtype);
+  for (const auto& [name, values] : random_parameters(config)) parameters.write(name, values);
+  parameters.update_copy();
+  return parameters;
+}
+
+std::vector<std::byte> bytes_of(const TensorView& view) {
+  std::vector<std::byte> bytes(view.span_bytes());
+  device().wait();
+  if (!bytes.empty()) device().queue().memcpy(bytes.data(), view.data(), bytes.size()).wait();
+  return bytes;
+}
+
+const AdamWOptions adamw{.weight_decay = 0.5F};
+const SgdOptions sgd{.momentum = 0.9F, .weight_decay = 0.5F, .nesterov = true};
+
+bool is_bias(const VitParameter& parameter) { return parameter.name.find("bias") != std::string::npos; }
+bool is_no_vector(const VitParameter& parameter) { return parameter.shape.rank() > 1; }
+
+/// The defaults, or nothing as it is by default.
+TrainingOptions optioned(DType dtype, const OptimizerOptions& optimizer, bool changed) {
+  TrainingOptions made{.dtype = dtype, .batch = 3, .optimizer = optimizer};
+  if (changed) {
+    made.recompute = true;
+    made.loss = {.loss = Loss::sigmoid, .smoothing = 0.1F};
+    made.loss_scale = 8.0F;
+    made.decays = is_bias;
+  }
+  return made;
+}
+
+/// Of three updates, the second without clipping, the learning rates different.
+UpdateOptions update_of(int i) {
+  return {.learning_rate = 0.01F * static_cast<float>(i + 1), .max_norm = i == 1 ? 0.0F : 0.5F};
+}
+
+/// As many as parameters, each with what lies after it.
+std::vector<nn::Segment> segments_of(const VitConfig& config, const TrainingOptions& wanted) {
+  std::vector<nn::Segment> parts;
+  for (const VitParameter& parameter : vit_parameters(config))
+    parts.push_back(
+        {(parameter.shape.elements() + 63) / 64 * 64, wanted.decays ? is_bias(parameter) : is_no_vector(parameter)});
+  return parts;
+}
+
+/// All that a step changes.
+using Bits = std::vector<std::vector<std::byte>>;
+
+/// A model in training, by the library's operations one after the other.
+struct ByHand {
+  ByHand(const VitConfig& config, const TrainingOptions& wanted)
+      : options(wanted),
+        parameters(parameters_of(device(), config, wanted.dtype)),
+        model(device(), config,
+              {.dtype = wanted.dtype, .batch = 3, .use = VitUse::training, .recompute = wanted.recompute}),
+        gradients(device(), config, "a test"),
+        first(device(), config, "a test"),
+        second(device(), config, "a test"),
+        segments(device(), segments_of(config, wanted)),
+        state(device(), segments.total()),
+        logits(static_cast<std::size_t>(3 * config.classes), Shape{3, config.classes}),
+        logits_gradient(static_cast<std::size_t>(3 * config.classes), Shape{3, config.classes}),
+        losses(std::size_t{3}, Shape{3}),
+        mean(std::size_t{1}, Shape{1}) {}
+
+  Bits train(const Batch& batch, float learning_rate, float max_norm) {
+    const TensorView gradient(logits_gradient.data(), options.dtype, logits.view().shape());
+    const float scale = options.loss_scale.value_or(default_loss_scale(options.dtype));
+    model.forward(parameters, batch.images.view(), logits.view());
+    nn::cross_entropy(device(), logits.view(), batch.targets.view(), losses.view(), mean.view(), gradient, options.loss,
+                      scale);
+    model.backward(parameters, batch.images.view(), gradient, gradients);
+    nn::write_step_control(device(), gradients.flat(), state, {.gradient_scale = 1 / scale, .max_norm = max_norm});
+    if (const auto* chosen = std::get_if<AdamWOptions>(&options.optimizer)) {
+      AdamWOptions now = *chosen;
+      now.learning_rate = learning_rate;
+      nn::adamw(device(), parameters.values().flat(), gradients.flat(), first.flat(), second.flat(), parameters.copy(),
+                segments, state, now);
+    } else {
+      SgdOptions now = std::get<SgdOptions>(options.optimizer);
+      now.learning_rate = learning_rate;
+      nn::sgd(device(), parameters.values().flat(), gradients.flat(), first.flat(), parameters.copy(), segments, state,
+              now);
+    }
+    return {bytes_of(logits.view()),
+            bytes_of(losses.view()),
+            bytes_of(mean.view()),
+            bytes_of(gradients.flat()),
+            bytes_of(parameters.values().flat()),
+            bytes_of(parameters.copy())};
+  }
+
+  TrainingOptions options;
+  VitParameters parameters;
+  Vit model;
+  VitBuffer gradients, first, second;
+  nn::Segments segments;
+  nn::StepState state;
+  OnDevice<float> logits, logits_gradient, losses, mean;
+};
+
+Bits bits_of(const TrainingStep& step, const VitParameters& parameters) {
+  return {bytes_of(step.logits()),
+          bytes_of(step.losses()),
+          bytes_of(step.mean_loss()),
+          bytes_of(step.gradients().flat()),
+          bytes_of(parameters.values().flat()),
+          bytes_of(parameters.copy())};
+}
+
+std::size_t files_in(const std::filesystem::path& directory) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory))
+    if (entry.is_regular_file()) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_SUITE("vit/training") {
+  TEST_CASE("passes have names") {
+    for (const Pass pass : all_passes) CHECK(parse_pass(name_of(pass)) == pass);
+    CHECK(name_of(Pass::forward_backward) == "forward_backward");
+    CHECK(parse_pass("backward") == Pass::forward_backward);
+    check_error([] { (void)parse_pass("forwards"); }, {"forwards", "did you mean forward?", "forward_backward, train"});
+  }
+
+  TEST_CASE("a step has the bits of its operations one by one") {
+    for (const DType dtype : {DType::f32, DType::bf16})
+      for (const OptimizerOptions& optimizer : {OptimizerOptions(adamw), OptimizerOptions(sgd)}) {
+        // Half of the cases with every option that there is, each with both types and both optimisers.
+        const bool changed = (dtype == DType::bf16) == (optimizer.index() == 1);
+        const VitConfig config = options()[changed ? 1 : 0].second;
+        TrainingOptions wanted = optioned(dtype, optimizer, changed);
+        CAPTURE(name_of(dtype));
+        CAPTURE(optimizer.index());
+        const Batch batch(config);
+        VitParameters parameters = parameters_of(device(), config, dtype);
+        TrainingStep step(device(), config, wanted);
+        ByHand expected(config, wanted);
+        for (int i = 0; i < 3; ++i) {
+          const UpdateOptions update = update_of(i);
+          step.train(parameters, batch.images.view(), batch.targets.view(), update);
+          CHECK(bits_of(step, parameters) == expected.train(batch, *update.learning_rate, update.max_norm));
+        }
+        const StepReport report = step.wait_and_read_report();
+        CHECK(report.norm == expected.state.wait_and_read(device()).norm);
+        CHECK(report.norm > 0.5F);  // so that clipping has something to do
+        CHECK(report.applied);
+        CHECK(report.taken == 3);
+        CHECK(report.skipped == 0);
+      }
+  }
+
+  TEST_CASE("loss and gradients are those of the reference") {
+    for (const std::size_t i : {0, 3, 5}) {
+      const VitConfig config = options()[i].second;
+      const Loss loss = i == 3 ? Loss::sigmoid : Loss::softmax;
+      CAPTURE(options()[i].first);
+      const Batch batch(config);
+      const VitParameters parameters = parameters_of(device(), config, DType::f32);
+      TrainingStep step(device(), config, {.batch = 3, .loss = {.loss = loss, .smoothing = 0.1F}, .loss_scale = 4.0F});
+      step.forward_backward(parameters, batch.images.view(), batch.targets.view());
+      reference::VitTensors exact_parameters;
+      for (const auto& [name, values] : random_parameters(config)) exact_parameters[name] = exact(values);
+      reference::VitLoss wanted;
+      wanted.kind = loss == Loss::softmax ? reference::VitLoss::Kind::softmax : reference::VitLoss::Kind::sigmoid;
+      wanted.label_smoothing = static_cast<double>(0.1F);
+      wanted.labels = labels;
+      const reference::VitGradients expected =
+          reference::vit_backward(config, exact_parameters, exact(random_images(config, 3)), wanted);
+      float mean = 0;
+      std::memcpy(&mean, bytes_of(step.mean_loss()).data(), sizeof(mean));
+      CHECK(std::abs(static_cast<double>(mean) - expected.loss) < 1e-4 * std::max(1.0, expected.loss));
+      double largest = 0;
+      for (const auto& [name, values] : expected.gradients)
+        for (const double value : values) largest = std::max(largest, std::abs(value));
+      for (const auto& [name, values] : expected.gradients) {
+        CAPTURE(name);
+        CHECK(difference(step.wait_and_read_gradient(name), values, 0.01 * largest) < 1e-4);
+      }
+    }
+  }
+
+  TEST_CASE("a step made asks for no kernel when it runs") {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const runtime::Rehearsal rehearsal(device());
+      const Device& on = rehearsal.device();
+      const VitConfig config = tiny_vit();
+      VitParameters parameters(on, config, dtype);
+      TrainingStep step(on, config, {.dtype = dtype, .batch = 3, .optimizer = adamw});
+      const std::size_t made = rehearsal.kernels().size();
+      CHECK(made > 20);
+      const Memory images(on, 1 << 20, "a test");
+      const Memory targets(on, 1 << 10, "a test");
+      for (const DType target : {DType::i64, DType::i32, DType::f32})
+        step.train(parameters, {images.data(), DType::f32, image_shape(config, 3)},
+                   {targets.data(), target, target == DType::f32 ? Shape{3, config.classes} : Shape{3}},
+                   {.max_norm = 1});
+      CHECK(rehearsal.kernels().size() == made);
+      for (const runtime::KernelName& more : std::span(rehearsal.kernels()).subspan(made)) FAIL_CHECK(more.type);
+    }
+  }
+
+  TEST_CASE("its kernels are built in one batch") {
+    if (device().info().toolchain != Toolchain::rtc) return;
+    const TemporaryDirectory directory;
+    const Setting cache("SYLVIT_CACHE_DIR", directory.path().string());
+    VitConfig config = tiny_vit();
+    config.depth = 1;
+    const Device on = Device::open();
+    const std::size_t before = files_in(directory.path());
+    TrainingStep step(on, config, {.optimizer = sgd});
+    // A file for each part of the batch, of which there are no more than threads.
+    const std::size_t made = files_in(directory.path());
+    CHECK(made > before);
+    CHECK(made - before <= std::max(1U, std::thread::hardware_concurrency()));
+    VitParameters parameters(on, config, DType::f32);
+    const Memory images(on, 1 << 14, "a test");
+    const Memory targets(on, sizeof(std::int64_t), "a test");
+    on.queue().memset(images.data(), 0, images.bytes());
+    on.queue().memset(targets.data(), 0, targets.bytes());
+    step.train(parameters, {images.data(), DType::f32, image_shape(config, 1)}, {targets.data(), DType::i64, {1}});
+    CHECK(step.wait_and_read_report().taken == 1);
+    CHECK(files_in(directory.path()) == made);
+  }
+
+  TEST_CASE("training twice gives the same bits, and so does a queue out of order") {
+    const VitConfig config = options()[1].second;
+    const TrainingOptions wanted = optioned(DType::bf16, adamw, true);
+    const Batch batch(config);
+    const auto trained = [&](const Device& on) {
+      VitParameters parameters = parameters_of(on, config, wanted.dtype);
+      TrainingStep step(on, config, wanted);
+      sycl::event last;
+      for (int i = 0; i < 3; ++i)
+        last = step.train(parameters, batch.images.view(), batch.targets.view(), update_of(i), {&last, 1});
+      on.wait();
+      return bits_of(step, parameters);
+    };
+    const Bits first = trained(device());
+    CHECK(trained(device()) == first);
+    CHECK(trained(Device(sycl::queue(device().queue().get_context(), device().queue().get_device()))) == first);
+  }
+
+  TEST_CASE("a smaller batch uses the front of the memory") {
+    const Setting setting("SYLVIT_GEMM", "builtin");
+    const VitConfig config = options()[1].second;
+    const Batch batch(config);
+    const auto run = [&](std::int64_t planned) {
+      const VitParameters parameters = parameters_of(device(), config, DType::f32);
+      TrainingStep step(device(), config, {.batch = planned});
+      step.forward_backward(parameters, batch.first_images(2), batch.first_targets(2));
+      CHECK(step.logits().shape() == Shape{2, config.classes});
+      CHECK(step.losses().shape() == Shape{2});
+      return bits_of(step, parameters);
+    };
+    CHECK(run(3) == run(2));
+  }
+
+  TEST_CASE("an update whose gradients are not finite changes nothing and is counted") {
+    const VitConfig config = tiny_vit();
+    const Batch good(config);
+    Batch bad(config);
+    std::vector<float> pixels = bad.images.read();
+    pixels[5] = INFINITY;
+    bad.images.write(pixels);
+    Batch mislabelled(config);
+    mislabelled.targets.write(std::vector<std::int64_t>{3, 7, 6});
+    const std::vector<OptimizerOptions> optimizers{adamw, sgd};
+    for (const OptimizerOptions& optimizer : optimizers) {
+      VitParameters parameters = parameters_of(device(), config, DType::bf16);
+      TrainingStep step(device(), config, {.dtype = DType::bf16, .batch = 3, .optimizer = optimizer});
+      const auto train = [&](const Batch& batch) {
+        step.train(parameters, batch.images.view(), batch.targets.view());
+        return std::pair(bytes_of(parameters.values().flat()), bytes_of(parameters.copy()));
+      };
+      const auto before = train(good);
+      CHECK(train(bad) == before);
+      StepReport report = step.wait_and_read_report();
+      CHECK(!report.applied);
+      CHECK(!std::isfinite(report.norm));
+      CHECK(train(mislabelled) == before);
+      CHECK(step.wait_and_read_report().skipped == 2);
+      CHECK(train(good) != before);
+      report = step.wait_and_read_report();
+      CHECK(report.applied);
+      CHECK(report.taken == 2);
+      CHECK(report.skipped == 2);
+    }
+  }
+
+  TEST_CASE("a loss scale that is a power of two changes no bit of f32, whenever it is set") {
+    const VitConfig config = tiny_vit();
+    const Batch batch(config);
+    const auto run = [&](float scale, float next) {
+      VitParameters parameters = parameters_of(device(), config, DType::f32);
+      TrainingStep step(device(), config, {.batch = 3, .optimizer = sgd});
+      CHECK(step.loss_scale() == 1);
+      step.set_loss_scale(scale);
+      CHECK(step.loss_scale() == scale);
+      step.forward_backward(parameters, batch.images.view(), batch.targets.view());
+      step.set_loss_scale(next);
+      CHECK(step.loss_scale() == scale);
+      const std::vector<float> gradient = step.wait_and_read_gradient("blocks.1.attn.qkv.weight");
+      step.update(parameters);  // unclipped, so that a wrong scale shows
+      step.train(parameters, batch.images.view(), batch.targets.view());
+      CHECK(step.loss_scale() == next);
+      return std::tuple(gradient, bytes_of(parameters.values().flat()), step.wait_and_read_report().norm);
+    };
+    CHECK(run(64, 16) == run(1, 1));
+    CHECK(default_loss_scale(DType::f16) == 1024);
+    CHECK(TrainingStep(device(), config, {.loss_scale = 16.0F}).loss_scale() == 16);
+  }
+
+  TEST_CASE("bytes are those that a step allocates") {
+    const VitConfig config = vit_preset("Ti/16");
+    const VitOptions model{.batch = 2, .use = VitUse::training};
+    const std::size_t activations = activation_bytes(device(), config, model);
+    const VitBuffer buffer(device(), config, "a test");
+    const std::size_t flat = buffer.flat().span_bytes();
+    const std::size_t none = training_bytes(device(), config, {.batch = 2});
+    const std::size_t one = training_bytes(device(), config, {.batch = 2, .optimizer = sgd});
+    const std::size_t two = training_bytes(device(), config, {.batch = 2, .optimizer = adamw});
+    CHECK(none >= activations + flat);
+    CHECK(none < activations + flat + flat / 10);
+    CHECK(one >= none + flat);
+    CHECK(two == one + flat);
+    CHECK(training_bytes(device(), config, {.batch = 2, .recompute = true}) < none);
+    CHECK(TrainingStep(device(), tiny_vit(), {.batch = 2, .optimizer = adamw}).bytes() ==
+          training_bytes(device(), tiny_vit(), {.batch = 2, .optimizer = adamw}));
+  }
+
+  TEST_CASE("what does not fit is an error that says so, and nothing is counted") {
+    const VitConfig config = tiny_vit();
+    const Batch batch(config);
+    VitParameters parameters = parameters_of(device(), config, DType::f32);
+    VitParameters others = parameters_of(device(), options()[1].second, DType::f32);
+    TrainingStep step(device(), config, {.batch = 2, .optimizer = adamw});
+    const TensorView images = batch.first_images(2);
+    const TensorView targets = batch.first_targets(2);
+    check_error([&] { step.train(parameters, batch.images.view(), batch.targets.view()); }, {"3 images", "1 to 2"});
+    check_error([&] { step.train(parameters, images, batch.targets.view()); }, {"targets", "i64 [3]", "[2, 7]"});
+    check_error([&] { step.train(parameters, images, images); }, {"targets", "f32 [2, 3, 12, 8]"});
+    check_error([&] { step.train(parameters, images, {}); }, {"targets"});
+    check_error([&] { step.train(parameters, {}, targets); }, {"images"});
+    check_error([&] { step.train(parameters, targets, targets); }, {"images"});
+    check_error([&] { step.forward_backward(others, images, targets); }, {"another model"});
+    check_error([&] { step.train(others, images, targets); }, {"another model"});
+    check_error([&] { step.update(parameters); }, {"no forward_backward"});
+    step.forward_backward(parameters, images, targets);
+    check_error([&] { step.update(others); }, {"another model"});
+    check_error([&] { step.update(parameters, {.learning_rate = -1.0F}); }, {"learning rate", "-1"});
+    check_error([&] { step.update(parameters, {.max_norm = -1.0F}); }, {"largest norm"});
+    CHECK(step.wait_and_read_report().taken == 0);
+    step.update(parameters);
+    CHECK(step.wait_and_read_report().taken == 1);
+    check_error([&] { step.set_loss_scale(0); }, {"loss scale", "positive"});
+
+    TrainingStep gradients_only(device(), config, {.batch = 2});
+    check_error([&] { gradients_only.train(parameters, images, targets); }, {"without an optimiser"});
+    CHECK(gradients_only.wait_and_read_report().taken == 0);
+
+    const auto make = [&](const TrainingOptions& options) { const TrainingStep made(device(), config, options); };
+    check_error([&] { make({.batch = 0}); }, {"at least one image"});
+    check_error([&] { make({.loss = {.smoothing = 2}}); }, {"smoothing"});
+    check_error([&] { make({.loss_scale = -1.0F}); }, {"loss scale"});
+    check_error([&] { make({.optimizer = AdamWOptions{.beta1 = 1}}); }, {"first beta"});
+    check_error([&] { make({.optimizer = SgdOptions{.momentum = 1}}); }, {"momentum"});
+    const auto too_many = static_cast<std::int64_t>(device().info().memory_bytes / 1000);
+    check_error([&] { make({.batch = too_many}); }, {"cannot allocate", "the device has"});
+    check_error([&] { (void)training_bytes(device(), config, {.batch = std::int64_t{1} << 62}); }, {"cannot allocate"});
+  }
+}
