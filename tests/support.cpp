@@ -1,11 +1,16 @@
 #include "support.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <fstream>
 #include <iterator>
+#include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
 
 #include "tuning/variants.hpp"
 
@@ -60,6 +65,56 @@ CommandResult run_sylvit(const std::string& arguments, const std::string& enviro
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return {code > 128 ? -1 : code, read_file(out), read_file(err), time.count()};
+}
+
+RunningSylvit::RunningSylvit(const std::vector<std::string>& arguments) {
+  const char* program = std::getenv("SYLVIT_PROGRAM");
+  REQUIRE_MESSAGE(program != nullptr, "SYLVIT_PROGRAM must name the program (ctest sets it)");
+  std::vector<std::string> words{program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  const std::string out = (directory_.path() / "out").string();
+  const std::string err = (directory_.path() / "err").string();
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  REQUIRE(posix_spawn(&process_, program, &files, nullptr, pointers.data(), environ) == 0);
+  posix_spawn_file_actions_destroy(&files);
+}
+
+RunningSylvit::~RunningSylvit() {
+  if (ended_) return;
+  signal(SIGKILL);
+  ended(0);
+}
+
+bool RunningSylvit::ended(int options) {
+  if (!ended_ && waitpid(process_, &status_, options) == process_) ended_ = true;
+  return ended_;
+}
+
+bool RunningSylvit::wait_for_output(const std::string& text) {
+  const std::filesystem::path out = directory_.path() / "out";
+  for (;;) {
+    const bool last = ended(WNOHANG);
+    if (std::filesystem::exists(out) && read_file(out).find(text) != std::string::npos) return true;
+    if (last) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+void RunningSylvit::signal(int number) const {
+  if (!ended_) kill(process_, number);
+}
+
+CommandResult RunningSylvit::wait() {
+  ended(0);
+  const int code = WIFEXITED(status_) ? WEXITSTATUS(status_) : -1;
+  return {code > 128 ? -1 : code, read_file(directory_.path() / "out"), read_file(directory_.path() / "err"), 0};
 }
 
 }  // namespace sylvit::test

@@ -58,6 +58,27 @@ struct CommandResult {
 /// Runs the program (build/sylvit) with these words after it, and "NAME=value" settings in front of it.
 CommandResult run_sylvit(const std::string& arguments, const std::string& environment = "");
 
+/// The program running in the background, its output in files. Ended with the object.
+class RunningSylvit {
+ public:
+  explicit RunningSylvit(const std::vector<std::string>& arguments);
+  ~RunningSylvit();
+  RunningSylvit(const RunningSylvit&) = delete;
+  RunningSylvit& operator=(const RunningSylvit&) = delete;
+  /// Waits until standard output has this text; false when the program ended without it.
+  bool wait_for_output(const std::string& text);
+  void signal(int number) const;
+  /// Waits for its end.
+  CommandResult wait();
+
+ private:
+  bool ended(int options);
+  TemporaryDirectory directory_;
+  int process_ = 0;
+  int status_ = 0;
+  bool ended_ = false;
+};
+
 /// Device memory filled from, and read back to, the host.
 template <class T>
 class OnDevice {

@@ -1,9 +1,8 @@
 // sylvit tune, with few candidates and little work: what it writes, and what it does when it cannot.
 #include <algorithm>
-#include <cstdlib>
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
 
 #include "support.hpp"
 #include "tuning/overlay.hpp"
@@ -83,21 +82,22 @@ TEST_SUITE("cli/tune") {
     for (int length = 16; length < 1000; ++length) many += "attention 1,2," + std::to_string(length) + ",32\n";
     const std::string path = shapes(directory, many);
     const std::filesystem::path out = directory.path() / "out";
-    const std::string arguments =
-        " --score relu --candidates 1 --shapes '" + path + "' --output '" + out.string() + "'";
-    REQUIRE(run_sylvit("tune --kernel layer_norm" + arguments).exit_code == 0);
-    const std::string errors = (directory.path() / "errors").string();
-    const std::string line = "timeout --preserve-status --signal=INT 5 '" + std::string(std::getenv("SYLVIT_PROGRAM")) +
-                             "' tune --resume --kernel layer_norm,attention_forward" + arguments + " >/dev/null 2>'" +
-                             errors + "'";
-    const int status = std::system(line.c_str());
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 1);
-    const std::string said = sylvit::test::read_file(errors);
-    CAPTURE(said);
-    CHECK(has(said, "interrupted after"));
-    CHECK(has(said, "of 984 cases"));  // layer norm was there
-    CHECK(has(said, "--resume goes on"));
+    const std::vector<std::string> arguments{"--score",  "relu", "--candidates", "1",
+                                             "--shapes", path,   "--output",     out.string()};
+    const auto tune = [&](std::vector<std::string> words) {
+      words.insert(words.end(), arguments.begin(), arguments.end());
+      return words;
+    };
+    REQUIRE(sylvit::test::RunningSylvit(tune({"tune", "--kernel", "layer_norm"})).wait().exit_code == 0);
+    sylvit::test::RunningSylvit running(tune({"tune", "--resume", "--kernel", "layer_norm,attention_forward"}));
+    REQUIRE(running.wait_for_output("attention 1,2,16,32"));  // the first case is done, and written
+    running.signal(SIGINT);
+    const CommandResult result = running.wait();
+    CHECK(result.exit_code == 1);
+    CAPTURE(result.errors);
+    CHECK(has(result.errors, "interrupted after"));
+    CHECK(has(result.errors, "of 984 cases"));  // layer norm was there
+    CHECK(has(result.errors, "--resume goes on"));
     REQUIRE(tables(out).size() == 1);
     const sylvit::tuning::TableFile file = sylvit::tuning::read_table_file(tables(out).front());
     CHECK(file.problems.empty());
