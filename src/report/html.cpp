@@ -7,23 +7,14 @@
 #include <fmt/core.h>
 
 #include "report/html_tables.hpp"
+#include "report/page.hpp"
 #include "report/plots.hpp"
-#include "report/style.hpp"
 #include "report/summary.hpp"
-#include "report/svg.hpp"
 #include "tuning/estimated.hpp"
 
 namespace sylvit::report {
 
 namespace {
-
-std::string section(const std::string& heading, const std::string& content) {
-  return content.empty() ? "" : fmt::format("<section><h2>{}</h2>\n{}</section>\n", escaped(heading), content);
-}
-
-std::string note(const std::string& kind, const std::string& sentence) {
-  return fmt::format("<p class=\"note {}\">{}</p>\n", kind, escaped(sentence));
-}
 
 /// What a reader must know before the numbers.
 std::string notes(const Report& report) {
@@ -71,31 +62,21 @@ std::string lead(const Report& report) {
 }  // namespace
 
 std::string report_html(const Report& report) {
-  const std::string title = title_of(report);
-  std::string html = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
-  html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
-  // Nothing is ever fetched, not even an icon.
-  html +=
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src "
-      "data:\">\n<link rel=\"icon\" href=\"data:,\">\n";
-  html += fmt::format("<title>sylvit compare: {}</title>\n<style>{}</style>\n</head>\n<body>\n", escaped(title),
-                      page_style);
-  html += fmt::format(
-      "<header><p class=\"kicker\">sylvit compare</p><h1>{}</h1>\n<p class=\"lead\">{}</p>\n{}</header>\n<main>\n",
-      escaped(title), escaped(lead(report)), notes(report));
-  html += section("Summary", summary_table(report) + score_table(report));
-  html += section("Speed", "<div class=\"grid2\">\n" + throughput_cards(report) + layer_cards(report) +
-                               roofline_cards(report) + batch_cards(report) + "</div>\n");
-  html += section("Accuracy", "<div class=\"grid2\">\n" + error_cards(report) + "</div>\n" + accuracy_table(report) +
-                                  pair_table(report) + gradient_table(report));
-  html +=
-      section("Details", run_details(report) + device_details(report) + model_details(report) + speed_details(report) +
-                             layer_details(report) + gradient_details(report) + pair_details(report));
-  html +=
-      "</main>\n<footer>Errors are relative; times are medians of interleaved runs. docs/compare.md says what each "
-      "number "
-      "means, and report.json beside this page has all of them.</footer>\n</body>\n</html>\n";
-  return html;
+  const std::string speed =
+      throughput_cards(report) + layer_cards(report) + roofline_cards(report) + batch_cards(report);
+  return html_page(
+      {.program = "sylvit compare",
+       .title = title_of(report),
+       .lead = lead(report),
+       .notes = notes(report),
+       .content = section("Summary", summary_table(report) + score_table(report)) + section("Speed", grid(speed)) +
+                  section("Accuracy", grid(error_cards(report)) + accuracy_table(report) + pair_table(report) +
+                                          gradient_table(report)) +
+                  section("Details", run_details(report) + device_details(report) + model_details(report) +
+                                         speed_details(report) + layer_details(report) + gradient_details(report) +
+                                         pair_details(report)),
+       .footer = "Errors are relative; times are medians of interleaved runs. docs/compare.md says what each number "
+                 "means, and report.json beside this page has all of them."});
 }
 
 }  // namespace sylvit::report

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fmt/core.h>
 
+#include "report/page.hpp"
 #include "report/summary.hpp"
 #include "report/svg.hpp"
 
@@ -13,74 +14,7 @@ namespace sylvit::report {
 
 namespace {
 
-/// A table, row by row. On a phone its rows are cards ("cards"), or its letters small ("dense"). A column without any
-/// text is left out.
-class HtmlTable {
- public:
-  struct Column {
-    std::string heading;
-    bool number = false;
-  };
-
-  HtmlTable(std::string style, std::vector<Column> columns) : style_(std::move(style)), columns_(std::move(columns)) {}
-
-  /// Text of the cells; what is after a line break stands smaller below. The first is the card's heading.
-  void add(std::vector<std::string> cells, bool failed = false) { rows_.push_back({std::move(cells), failed}); }
-  bool empty() const { return rows_.empty(); }
-
-  std::string html() const {
-    std::string text = fmt::format("<table class=\"{}\"><thead><tr>", style_);
-    for (std::size_t c = 0; c < columns_.size(); ++c)
-      if (used(c))
-        text +=
-            fmt::format("<th{}>{}</th>", columns_[c].number ? " class=\"number\"" : "", escaped(columns_[c].heading));
-    text += "</tr></thead><tbody>\n";
-    for (const Row& row : rows_) {
-      text += row.failed ? "<tr class=\"failed\">" : "<tr>";
-      for (std::size_t c = 0; c < columns_.size(); ++c)
-        if (used(c)) text += cell(c, row.cells[c]);
-      text += "</tr>\n";
-    }
-    return text + "</tbody></table>\n";
-  }
-
- private:
-  struct Row {
-    std::vector<std::string> cells;
-    bool failed;
-  };
-
-  bool used(std::size_t column) const {
-    return std::ranges::any_of(rows_, [&](const Row& row) { return !row.cells[column].empty(); });
-  }
-
-  std::string cell(std::size_t column, const std::string& content) const {
-    const std::size_t line = content.find('\n');
-    std::string text = escaped(content.substr(0, line));
-    if (line != std::string::npos) text += "<small>" + escaped(content.substr(line + 1)) + "</small>";
-    std::string style = column == 0 ? "head" : columns_[column].number ? "number" : "";
-    if (content.empty()) style += " empty";
-    return fmt::format("<td class=\"{}\" data-label=\"{}\"><span>{}</span></td>", style,
-                       escaped(columns_[column].heading), text);
-  }
-
-  std::string style_;
-  std::vector<Column> columns_;
-  std::vector<Row> rows_;
-};
-
-/// Folded away, on a screen; on paper too unless `prints`.
-std::string details(const std::string& heading, const std::string& remark, const std::string& content,
-                    bool prints = false) {
-  return fmt::format("<details{}><summary>{}{}</summary>\n{}</details>\n", prints ? " class=\"prints\"" : "",
-                     escaped(heading), remark.empty() ? "" : " <small>" + escaped(remark) + "</small>", content);
-}
-
 std::string bytes_text(std::int64_t bytes) { return bytes > 0 ? readable_bytes(static_cast<std::size_t>(bytes)) : "-"; }
-
-std::string headed(const std::string& heading, const HtmlTable& table) {
-  return table.empty() ? "" : fmt::format("<h3 class=\"table\">{}</h3>\n{}", escaped(heading), table.html());
-}
 
 /// "S/16 relu/L, bf16"
 std::string short_text(const Run& run, const Result& result) {
@@ -187,7 +121,7 @@ std::string score_table(const Report& report) {
     }
     table.add(std::move(cells));
   }
-  return headed("Times as fast as softmax", table);
+  return table.headed("Times as fast as softmax");
 }
 
 std::string accuracy_table(const Report& report) {
@@ -211,7 +145,7 @@ std::string accuracy_table(const Report& report) {
                fmt::format("{:.6f}", accuracy.loss), fmt::format("{:.6f}", accuracy.reference_loss),
                worst == nullptr ? "-" : layer_text(worst->name) + ", " + error_text(worst->errors.l2)});
   });
-  return headed("Logits beside the fp64 reference", table);
+  return table.headed("Logits beside the fp64 reference");
 }
 
 std::string pair_table(const Report& report) {
@@ -236,7 +170,7 @@ std::string pair_table(const Report& report) {
                error_text(pair.logits.max), share_text(pair.top1_agreement),
                worst == nullptr ? "" : layer_text(worst->name) + ", " + error_text(worst->errors.l2)});
   }
-  return headed("Results beside each other", table);
+  return table.headed("Results beside each other");
 }
 
 std::string gradient_table(const Report& report) {
@@ -249,7 +183,7 @@ std::string gradient_table(const Report& report) {
                fmt::format("{:.6f}", result.gradients->loss), fmt::format("{:.6f}", result.gradients->reference_loss),
                worst == nullptr ? "-" : worst->name, worst == nullptr ? "-" : error_text(worst->errors.l2)});
   });
-  return headed("Gradients beside the fp64 reference", table);
+  return table.headed("Gradients beside the fp64 reference");
 }
 
 std::string run_details(const Report& report) {

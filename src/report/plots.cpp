@@ -6,34 +6,13 @@
 #include <fmt/core.h>
 #include <map>
 
+#include "report/charts.hpp"
+#include "report/page.hpp"
 #include "report/summary.hpp"
-#include "report/svg.hpp"
 
 namespace sylvit::report {
 
 namespace {
-
-std::string card(const std::string& heading, const std::string& sentence, const std::string& content) {
-  return fmt::format("<figure class=\"card\"><figcaption><h3>{}</h3><p>{}</p></figcaption>{}</figure>\n",
-                     escaped(heading), escaped(sentence), content);
-}
-
-struct LegendEntry {
-  std::string text;
-  std::size_t colour;
-  bool dashed = false;
-  bool hollow = false;
-  bool mark = false;
-};
-
-std::string legend(const std::vector<LegendEntry>& entries) {
-  std::string html = "<ul class=\"legend\">";
-  for (const LegendEntry& entry : entries)
-    html +=
-        fmt::format("<li><i class=\"key s{}{}{}{}\"></i>{}</li>", entry.colour % colours, entry.dashed ? " dashed" : "",
-                    entry.hollow ? " hollow" : "", entry.mark ? " mark" : "", escaped(entry.text));
-  return html + "</ul>";
-}
 
 /// A colour for each device and type, the same in every plot.
 class Colours {
@@ -65,29 +44,6 @@ std::vector<std::string> labels_of(const Report& report) {
     for (const ModelReport& model : run.models)
       if (std::ranges::find(labels, model.label) == labels.end()) labels.push_back(model.label);
   return labels;
-}
-
-/// Bars with their labels above them, so that long names find room.
-struct Bar {
-  std::string label, value;
-  double size, low, high;
-  std::size_t colour;
-};
-
-std::string bars(const std::vector<Bar>& all) {
-  double most = 0;
-  for (const Bar& bar : all) most = std::max({most, bar.size, bar.high});
-  if (!(most > 0)) most = 1;
-  const auto percent = [&](double value) { return 100 * std::clamp(value / most, 0.0, 1.0); };
-  std::string html = "<div class=\"bars\">";
-  for (const Bar& bar : all)
-    html += fmt::format(
-        "<div class=\"bar\"><span class=\"name\">{}</span><span class=\"value\">{}</span>"
-        "<div class=\"track\"><div class=\"fill s{}\" style=\"width:{:.1f}%\"></div>"
-        "<div class=\"spread\" style=\"left:{:.1f}%;width:{:.1f}%\"></div></div></div>",
-        escaped(bar.label), escaped(bar.value), bar.colour % colours, percent(bar.size), percent(bar.low),
-        percent(bar.high) - percent(bar.low));
-  return html + "</div>";
 }
 
 /// Where each block begins; of many blocks only some have their number there.

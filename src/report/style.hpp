@@ -42,6 +42,9 @@ svg.plot{display:block;width:100%;max-width:440px;height:auto;margin:0 auto}
 svg.plot text{font-size:10px;fill:var(--soft)}
 svg.plot .grid{stroke:var(--grid);stroke-width:1}
 svg.plot path{fill:none;stroke:currentColor;stroke-width:1.8;stroke-linejoin:round}
+svg.plot path.spread{stroke-width:1;opacity:.75}
+svg.plot text.label{font-size:8.5px;fill:var(--ink)}
+svg.plot .leader{stroke:var(--soft);stroke-width:.5}
 svg.plot circle{fill:currentColor;stroke:currentColor;stroke-width:1.4}
 svg.plot .hollow circle{fill:var(--card)}
 .s0{color:var(--s0)}.s1{color:var(--s1)}.s2{color:var(--s2)}.s3{color:var(--s3)}
@@ -49,6 +52,8 @@ svg.plot .hollow circle{fill:var(--card)}
 .legend{list-style:none;margin:8px 0 0;padding:0;display:flex;flex-wrap:wrap;gap:2px 14px;font-size:.78rem;color:var(--soft)}
 .legend li{display:flex;align-items:center;gap:6px;min-width:0}
 .key{flex:none;width:16px;height:0;border-top:3px solid currentColor}
+.key.dashed{border-top-style:dashed}
+.key.dotted{border-top-style:dotted}
 .key.mark{width:9px;height:9px;border:2px solid currentColor;border-radius:50%;background:currentColor}
 .key.mark.hollow{background:none}
 .bar{display:grid;grid-template-columns:1fr auto;gap:0 10px;font-size:.82rem;margin:7px 0}

@@ -67,6 +67,61 @@ double place_of(const PlotAxis& axis, double value) {
 
 bool drawable(const PlotAxis& axis, double value) { return std::isfinite(value) && (!axis.logarithmic || value > 0); }
 
+/// Rectangles that are taken by marks and labels.
+class Taken {
+ public:
+  struct Box {
+    double left, top, right, bottom;
+  };
+
+  void add(const Box& box) { boxes_.push_back(box); }
+  bool free(const Box& box) const {
+    return box.left >= left && box.right <= width - 2 && box.top >= top && box.bottom <= height - bottom &&
+           std::ranges::none_of(boxes_, [&](const Box& other) {
+             return box.left < other.right && other.left < box.right && box.top < other.bottom &&
+                    other.top < box.bottom;
+           });
+  }
+
+ private:
+  std::vector<Box> boxes_;
+};
+
+/// The labels of all points, each beside its point where it covers no mark and no other label; else there is none.
+std::string labels(const PlotAxis& x, const PlotAxis& y, const std::vector<Series>& series, const auto& at_x,
+                   const auto& at_y) {
+  constexpr double letter = 5.2;  // of a label's font, at the most
+  constexpr double line = 9;
+  Taken taken;
+  const auto for_each_point = [&](const auto& visit) {
+    for (const Series& one : series)
+      if (one.marks)
+        for (const Point& point : one.points)
+          if (drawable(x, point.x) && drawable(y, point.y)) visit(point, at_x(point.x), at_y(point.y));
+  };
+  for_each_point([&](const Point&, double px, double py) { taken.add({px - 4, py - 4, px + 4, py + 4}); });
+  std::string svg;
+  for_each_point([&](const Point& point, double px, double py) {
+    if (point.label.empty()) return;
+    const double wide = letter * static_cast<double>(point.label.size());
+    for (const double away : {0.0, 9.0, -9.0, 18.0, -18.0, 27.0, -27.0})
+      for (const bool right_of : {true, false}) {
+        const double from = right_of ? px + 5 : px - 5 - wide;
+        const Taken::Box box{from, py + away - line / 2, from + wide, py + away + line / 2};
+        if (!taken.free(box)) continue;
+        taken.add(box);
+        // A label that had to move away keeps a line to its point.
+        if (away != 0)
+          svg += fmt::format(R"(<line class="leader" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>)", px, py,
+                             right_of ? from : from + wide, py + away);
+        svg += fmt::format(R"(<text class="label" x="{:.1f}" y="{:.1f}">{}</text>)", from, py + away + 3,
+                           escaped(point.label));
+        return;
+      }
+  });
+  return svg;
+}
+
 }  // namespace
 
 std::string escaped(std::string_view text) {
@@ -146,7 +201,15 @@ std::string plot(const std::string& what, const PlotAxis& x, const PlotAxis& y, 
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", at_x(point.x), at_y(point.y));
     }
     if (one.line && !path.empty())
-      svg += fmt::format(R"(<path d="{}"{}/>)", path, one.dashed ? R"( stroke-dasharray="4 3")" : "");
+      svg += fmt::format(R"(<path d="{}"{}/>)", path,
+                         one.dashed   ? R"( stroke-dasharray="4 3")"
+                         : one.dotted ? R"( stroke-dasharray="1 3")"
+                                      : "");
+    for (const Point& point : one.points)
+      if (drawable(x, point.x) && drawable(y, point.low) && drawable(y, point.high))
+        svg += fmt::format(
+            R"(<path class="spread" d="M{0:.1f} {1:.1f}L{0:.1f} {2:.1f}M{3:.1f} {1:.1f}L{4:.1f} {1:.1f}M{3:.1f} {2:.1f}L{4:.1f} {2:.1f}"/>)",
+            at_x(point.x), at_y(point.low), at_y(point.high), at_x(point.x) - 3, at_x(point.x) + 3);
     if (one.marks)
       for (const Point& point : one.points)
         if (drawable(x, point.x) && drawable(y, point.y))
@@ -154,7 +217,7 @@ std::string plot(const std::string& what, const PlotAxis& x, const PlotAxis& y, 
                              at_y(point.y), escaped(point.title));
     svg += "</g>";
   }
-  return svg + "</svg>";
+  return svg + labels(x, y, series, at_x, at_y) + "</svg>";
 }
 
 }  // namespace sylvit::report

@@ -1,6 +1,7 @@
 // Plots as inline SVG. Colours are classes (s0, s1, …) that the page's style gives a colour in light and in dark.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,9 @@ struct PlotAxis {
 struct Point {
   double x, y;
   std::string title = {};  ///< shown under a mouse
+  /// Ends of the error bar; none where they are not finite.
+  double low = std::numeric_limits<double>::quiet_NaN(), high = std::numeric_limits<double>::quiet_NaN();
+  std::string label = {};  ///< written beside it, where there is room
 };
 
 struct Series {
@@ -32,6 +36,7 @@ struct Series {
   std::size_t colour = 0;
   bool line = true;
   bool dashed = false;
+  bool dotted = false;
   bool marks = false;
   bool hollow = false;  ///< marks are rings
 };
