@@ -50,7 +50,9 @@ std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-std::filesystem::path image_directory() { return std::filesystem::path(SYLVIT_TEST_FOLDER) / "images" / "data"; }
+std::filesystem::path test_directory() { return SYLVIT_TEST_FOLDER; }
+
+std::filesystem::path image_directory() { return test_directory() / "images" / "data"; }
 
 CommandResult run_sylvit(const std::string& arguments, const std::string& environment) {
   const char* program = std::getenv("SYLVIT_PROGRAM");

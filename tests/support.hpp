@@ -45,6 +45,9 @@ class Setting {
 /// A file's bytes; fails the test when there is none.
 std::string read_file(const std::filesystem::path& path);
 
+/// tests/ of the source tree.
+std::filesystem::path test_directory();
+
 /// The directory of image files that make_images.py wrote.
 std::filesystem::path image_directory();
 

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 using Names = std::set<std::string>;
 
 Json schema_of_tables() {
-  std::ifstream file(SYLVIT_TEST_FOLDER "/../backends/schema.json");
+  std::ifstream file(test::test_directory() / ".." / "backends" / "schema.json");
   return Json::parse(file);
 }
 
