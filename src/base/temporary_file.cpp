@@ -99,10 +99,10 @@ int remove_leftovers(const std::filesystem::path& directory) noexcept try {
   return 0;
 }
 
-TemporaryFile::TemporaryFile(std::filesystem::path target, std::string called, mode_t mode)
-    : called_(called.empty() ? target.string() : std::move(called)),
-      target_(followed(std::move(target), called_)),
-      file_(create(mode)) {}
+TemporaryFile::TemporaryFile(const std::filesystem::path& target, const TemporaryFileOptions& options)
+    : called_(options.called.empty() ? target.string() : options.called),
+      target_(options.follow_links ? followed(target, called_) : target),
+      file_(create(options.mode)) {}
 
 TemporaryFile::~TemporaryFile() {
   if (!renamed_) ::unlink(path_.c_str());

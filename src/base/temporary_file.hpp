@@ -11,6 +11,12 @@
 
 namespace sylvit::base {
 
+struct TemporaryFileOptions {
+  std::string called = {};   ///< how errors name the target; its path, if not given
+  mode_t mode = 0666;        ///< as in open(), which takes the umask off
+  bool follow_links = true;  ///< Write what a symbolic link leads to, and keep the link? It must be the user's own.
+};
+
 /// A new file beside the target, removed again unless it is renamed into place. All functions throw Error that names
 /// the target.
 ///
@@ -19,8 +25,7 @@ namespace sylvit::base {
 /// next TemporaryFile in the same directory removes it.
 class TemporaryFile {
  public:
-  /// `called` is how errors name the target, if not by its path. `mode` as in open(), which takes the umask off.
-  explicit TemporaryFile(std::filesystem::path target, std::string called = {}, mode_t mode = 0666);
+  explicit TemporaryFile(const std::filesystem::path& target, const TemporaryFileOptions& options = {});
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include "runtime/architecture.hpp"
 #include "runtime/host_cpu.hpp"
 #include "runtime/kernel_library.hpp"
+#include "runtime/memory_limit.hpp"
 #include "runtime/platform.hpp"
 #include "runtime/probe.hpp"
 #include "runtime/rehearsal.hpp"
@@ -77,12 +79,20 @@ DeviceInfo describe(const sycl::device& device) {
 
 /// The devices in the order in which they are numbered.
 std::vector<sycl::device> runtime_devices() {
-  return runtime::translated("listing the devices", "", [] {
+  // A driver that cannot be loaded is none, as the runtime sees it, and one that gets no memory while it starts may end
+  // the process.
+  static std::atomic<bool> started = false;
+  if (const std::string reason = started ? "" : runtime::shortage(runtime::need_of_drivers()); !reason.empty())
+    throw Error("the drivers of the devices cannot be loaded: " + reason + ", and they take that",
+                "raise the limit, or end what takes the memory");
+  std::vector<sycl::device> found = runtime::translated("listing the devices", "", [] {
     std::vector<sycl::device> devices;
     for (const sycl::platform& platform : sycl::platform::get_platforms())
       for (const sycl::device& device : platform.get_devices()) devices.push_back(device);
     return devices;
   });
+  started = true;
+  return found;
 }
 
 std::vector<DeviceInfo> describe_all(const std::vector<sycl::device>& devices) {

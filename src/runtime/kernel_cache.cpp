@@ -153,7 +153,9 @@ void KernelCache::store(std::string_view key, std::string_view binary) const try
   const base::FileDescriptor directory = trusted_directory();
   if (directory.get() < 0) return;
   const std::string first = preamble(key, binary);
-  base::TemporaryFile file(path_of(key), "the kernel cache " + directory_.string(), S_IRUSR | S_IWUSR);
+  base::TemporaryFile file(
+      path_of(key),
+      {.called = "the kernel cache " + directory_.string(), .mode = S_IRUSR | S_IWUSR, .follow_links = false});
   for (const std::string_view part : {std::string_view(first), key, binary}) file.write(std::as_bytes(std::span(part)));
   file.rename_into_place();  // not flushed: what a power cut damages is built anew
   remove_oldest(directory, path_of(key).filename());

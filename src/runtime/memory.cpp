@@ -10,6 +10,7 @@
 #include "runtime/host_cpu.hpp"
 #include "runtime/kernel_library.hpp"
 #include "runtime/memory_error.hpp"
+#include "runtime/memory_limit.hpp"
 #include "runtime/translate.hpp"
 
 namespace sylvit {
@@ -64,10 +65,13 @@ Memory::Memory(const Device& device, std::size_t bytes, std::string_view purpose
     }
     return nullptr;
   });
-  if (data_ == nullptr)
+  if (data_ == nullptr) {
+    if (const std::string limit = runtime::shortage({asked, asked}); info.type == DeviceType::cpu && !limit.empty())
+      throw fail(", but " + limit);
     throw fail(bytes > info.max_allocation_bytes
                    ? ", of which one allocation may take " + readable_bytes(info.max_allocation_bytes)
                    : ", some of it taken already");
+  }
   if (info.type == DeviceType::cpu) runtime::prefer_large_pages(data_, asked);
 }
 

@@ -6,6 +6,7 @@
 #include <sylvit/version.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,7 @@
 #include "runtime/kernel_cache.hpp"
 #include "runtime/kernel_library.hpp"
 #include "runtime/kernel_source.hpp"
+#include "runtime/memory_limit.hpp"
 #include "runtime/translate.hpp"
 
 namespace sylvit::runtime {
@@ -110,6 +112,12 @@ class BuiltKernels {
   std::unordered_map<std::string, sycl::kernel> kernels_;
 };
 
+/// Has this process built something?
+std::atomic<bool>& compiler_is_loaded() {
+  static std::atomic<bool> loaded = false;
+  return loaded;
+}
+
 class RunTimeLibrary final : public KernelLibrary {
  public:
   RunTimeLibrary(sycl::queue queue, DeviceInfo device, Warn warn)
@@ -171,11 +179,14 @@ class RunTimeLibrary final : public KernelLibrary {
     constexpr unsigned most = 8;  // compilers at once take hundreds of megabytes each
     const std::size_t threads = std::clamp(std::thread::hardware_concurrency(), 1U, most);
     const std::size_t count = std::clamp<std::size_t>(batch.size() / least, 1, threads);
+    // Where memory is short, one after the other.
+    const auto policy =
+        shortage(need_of_compilers(count, compiler_is_loaded())).empty() ? std::launch::async : std::launch::deferred;
     std::vector<std::future<void>> parts;
     for (std::size_t i = 1; i < count; ++i) {
       const std::span<const KernelName> part = part_of(batch, i, count);
       try {
-        parts.push_back(std::async(std::launch::async, [this, part] { provide(part); }));
+        parts.push_back(std::async(policy, [this, part] { provide(part); }));
       } catch (const std::system_error&) {  // no more threads are to be had
         provide(part);
       }
@@ -238,12 +249,19 @@ class RunTimeLibrary final : public KernelLibrary {
   /// The binary of a batch's source.
   std::vector<char> build(const std::string& source, std::span<const KernelName> batch) const {
     std::string log;
+    // Without memory, the compiler is "not supported" if it cannot be loaded, and ends the process if it can.
+    if (const std::string reason = shortage(need_of_compilers(1, compiler_is_loaded())); !reason.empty())
+      throw Error("kernels cannot be built: " + reason + ", and the run-time compiler takes that",
+                  "raise the limit, or build them once without it: they are kept", device_.name);
     try {
       auto bundle = source_bundle(queue_.get_context(), source, batch);
-      return experimental::build(
-                 bundle, {queue_.get_device()},
-                 experimental::properties{experimental::build_options{build_options()}, experimental::save_log{&log}})
-          .ext_oneapi_get_content();
+      std::vector<char> binary =
+          experimental::build(
+              bundle, {queue_.get_device()},
+              experimental::properties{experimental::build_options{build_options()}, experimental::save_log{&log}})
+              .ext_oneapi_get_content();
+      compiler_is_loaded() = true;
+      return binary;
     } catch (const sycl::exception& error) {
       const std::string text = std::string(error.what()) + "\n" + log;
       if (text.find("error:") != std::string::npos) throw rejected(text, batch);

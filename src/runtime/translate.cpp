@@ -4,6 +4,8 @@
 
 #include <sycl/sycl.hpp>
 
+#include "runtime/memory_limit.hpp"
+
 namespace sylvit::runtime {
 
 namespace {
@@ -37,7 +39,9 @@ Error translate(std::exception_ptr exception, std::string_view doing, const std:
   } catch (const std::bad_alloc&) {
     return Error(std::string(doing) + " failed: the host is out of memory", "use a smaller batch", device);
   } catch (const std::exception& error) {  // sycl::exception and oneapi::mkl::exception among them
-    return Error(std::string(doing) + " failed: " + first_line(error.what()), advice_for(error.what()), device);
+    std::string failure = std::string(doing) + " failed: " + first_line(error.what());
+    if (const std::string reason = shortage(need_of_calls()); !reason.empty()) failure += "; " + reason;
+    return Error(failure, advice_for(error.what()), device);
   } catch (...) {
     return Error(std::string(doing) + " failed for an unknown reason", {}, device);
   }

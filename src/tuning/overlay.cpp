@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -102,7 +103,9 @@ std::vector<TableFile> read_overlay(const std::filesystem::path& directory, std:
   for (const std::filesystem::path& path : paths) {
     try {
       files.push_back(read_table_file(path));
-    } catch (const std::exception& error) {  // e.g. out of memory: the table goes on without it
+    } catch (const std::bad_alloc&) {
+      files.push_back(unreadable(path, "there is not enough memory to read it"));
+    } catch (const std::exception& error) {
       files.push_back(unreadable(path, error.what()));
     }
   }
@@ -123,7 +126,7 @@ void write_table_file(const std::filesystem::path& path, const TableFile& file, 
     throw Error("a tuning table is not written, because it could not be read again: " + back.problems.front().text());
   std::error_code failed;
   std::filesystem::create_directories(path.parent_path(), failed);
-  base::TemporaryFile temporary(path, "the tuning table " + path.string());
+  base::TemporaryFile temporary(path, {.called = "the tuning table " + path.string()});
   temporary.keep_permissions();
   temporary.write(std::as_bytes(std::span(text)));
   temporary.flush();

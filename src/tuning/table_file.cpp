@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -244,11 +245,15 @@ TableFile read_table(std::string name, std::string_view backend, std::string_vie
         record.file = file.name;
         record.position = position;
         file.records.push_back(std::move(record));
+      } catch (const std::bad_alloc&) {  // which is not the record's fault
+        throw;
       } catch (const std::exception& error) {
         const bool named = one.is_object() && one.contains("kernel") && one["kernel"].is_string();
         refuse(position, named ? one["kernel"].get<std::string>().substr(0, 60) : "", error);
       }
     }
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     file.records.clear();
     refuse(0, "", error);

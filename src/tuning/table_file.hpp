@@ -1,5 +1,5 @@
-// One file of tuning records, as it stands in backends/<backend>/ or in a user's overlay directory. Reading never
-// throws: what cannot be used is left out and listed.
+// One file of tuning records, as it stands in backends/<backend>/ or in a user's overlay directory. Reading throws
+// nothing but std::bad_alloc: what cannot be used is left out and listed.
 #pragma once
 
 #include <sylvit/device.hpp>

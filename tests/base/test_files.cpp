@@ -88,7 +88,7 @@ TEST_SUITE("base/files") {
     CHECK(read_file(path) == "whole");
     CHECK(names_in(directory.path()) == std::set<std::string>{"target"});
     check_error([&] { TemporaryFile(directory.path() / "none" / "x"); }, {"none/x", "does not exist"});
-    check_error([&] { TemporaryFile("/dev/null/x", "the thing"); }, {"cannot write the thing: "});
+    check_error([&] { TemporaryFile("/dev/null/x", {.called = "the thing"}); }, {"cannot write the thing: "});
   }
 
   TEST_CASE("names are random, and the mode is what was asked for") {
@@ -96,7 +96,7 @@ TEST_SUITE("base/files") {
     const mode_t before = umask(0);
     std::set<std::string> names;
     for (int i = 0; i < 20; ++i) {
-      const TemporaryFile file(directory.path() / "target", {}, 0600);
+      const TemporaryFile file(directory.path() / "target", {.mode = 0600});
       const std::set<std::string> there = names_in(directory.path());
       REQUIRE(there.size() == 1);
       names.insert(*there.begin());
@@ -120,7 +120,15 @@ TEST_SUITE("base/files") {
     }
     CHECK(fs::is_symlink(link));
     CHECK(read_file(directory.path() / "file") == "new");
+    {
+      TemporaryFile file(link, {.follow_links = false});
+      file.rename_into_place();
+    }
+    CHECK(fs::is_regular_file(fs::symlink_status(link)));
+    CHECK(read_file(directory.path() / "file") == "new");
     if (geteuid() != 0) return;  // only root can give files away
+    fs::remove(link);
+    fs::create_symlink("file", link);
     REQUIRE(lchown(link.c_str(), 12345, 12345) == 0);
     check_error([&] { TemporaryFile file(link); }, {"link is a symbolic link that belongs to user 12345"});
     CHECK(names_in(directory.path()) == std::set<std::string>{"file", "link"});

@@ -207,6 +207,8 @@ TEST_SUITE("tuning/overlay") {
     const bool root = geteuid() == 0;  // who alone can give files away
     if (root) REQUIRE(chown((directory.path() / "elsewhere").c_str(), 12345, 12345) == 0);
     const auto problems = tuning::table_for(device().info()).problems();
+    for (const tuning::Problem& problem : problems) CAPTURE(problem.text());
+    for (const tuning::Problem& problem : problems) MESSAGE(problem.text());
     REQUIRE(problems.size() == (root ? 3 : 2));
     for (const tuning::Problem& problem : problems)
       CHECK(problem.reason ==
