@@ -10,8 +10,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "bench/ceiling.hpp"
 #include "bench/profile.hpp"
+#include "bench/yardstick.hpp"
 #include "cli/commands.hpp"
 #include "options/numbers.hpp"
 #include "options/vit_options.hpp"
@@ -97,7 +97,7 @@ double total_ms(const std::vector<LayerTotals>& layers) {
 
 double rate_of(const LayerTotals& layer) { return layer.ms > 0 ? layer.flops / layer.ms / 1e6 : 0; }
 
-nlohmann::ordered_json profile_json(const std::vector<LayerTotals>& layers, double ceiling) {
+nlohmann::ordered_json profile_json(const std::vector<LayerTotals>& layers, double yardstick) {
   const double all = total_ms(layers);
   auto json = nlohmann::ordered_json::array();
   for (const LayerTotals& layer : layers)
@@ -107,18 +107,18 @@ nlohmann::ordered_json profile_json(const std::vector<LayerTotals>& layers, doub
                     {"share", layer.ms / all},
                     {"gflop", layer.flops / 1e9},
                     {"gflops", rate_of(layer)},
-                    {"ceiling_share", rate_of(layer) / ceiling}});
+                    {"ceiling_share", rate_of(layer) / yardstick}});
   return json;
 }
 
-void print_profile(const std::vector<LayerTotals>& layers, double ceiling) {
+void print_profile(const std::vector<LayerTotals>& layers, double yardstick) {
   const double all = total_ms(layers);
   fmt::print("\n  {:<36} {:>6} {:>10} {:>8} {:>10} {:>9} {:>9}\n", "layer", "times", "ms", "of all", "GFLOP", "GFLOP/s",
-             "ceiling");
+             "yardstick");
   for (const LayerTotals& layer : layers) {
     const double gflops = rate_of(layer);
     fmt::print("  {:<36} {:>6} {:>10.3f} {:>7.1f}% {:>10.3f} {:>9.1f} {:>8.0f}%\n", layer.kind, layer.count, layer.ms,
-               100 * layer.ms / all, layer.flops / 1e9, gflops, 100 * gflops / ceiling);
+               100 * layer.ms / all, layer.flops / 1e9, gflops, 100 * gflops / yardstick);
   }
 }
 
@@ -140,12 +140,12 @@ void bench(const Options& options) {
     }
     return;
   }
-  Ceiling ceiling(device);
+  Yardstick yardstick(device);
   Times times;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.seconds);
   while (times.count() < 3 || std::chrono::steady_clock::now() < end) {
     times.add(milliseconds(run));
-    for (int i = 0; i < 3; ++i) ceiling.measure();
+    for (int i = 0; i < 3; ++i) yardstick.measure();
   }
 
   const double flops = vit_computed_flops(config) * static_cast<double>(options.batch) * forward_passes_of(work.pass());
@@ -164,11 +164,11 @@ void bench(const Options& options) {
                                 {"ms_median", times.median()},
                                 {"images_per_s", images_per_s},
                                 {"gflops", gflops},
-                                {"ceiling_gflops", ceiling.gflops()},
+                                {"ceiling_gflops", yardstick.gflops()},
                                 {"peak_bytes", peak_bytes},
                                 {"device", device.name()},
                                 {"toolchain", name_of(device.info().toolchain)}};
-    if (options.profile) json["layers"] = profile_json(layers, ceiling.gflops());
+    if (options.profile) json["layers"] = profile_json(layers, yardstick.gflops());
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }
@@ -176,11 +176,11 @@ void bench(const Options& options) {
              options.batch, options.dtype, device.name(), name_of(device.info().toolchain));
   fmt::print("  time      {:.1f} ms best, {:.1f} ms median of {}\n", times.best(), times.median(), times.count());
   fmt::print("  speed     {:.1f} images/s, {:.1f} GFLOP/s (at the best time)\n", images_per_s, gflops);
-  fmt::print("  ceiling   {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", ceiling.gflops(), Ceiling::size,
-             ceiling.provider(), 100 * gflops / ceiling.gflops());
+  fmt::print("  yardstick {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", yardstick.gflops(), Yardstick::size,
+             yardstick.provider(), 100 * gflops / yardstick.gflops());
   fmt::print("  memory    {} in all\n", readable_bytes(peak_bytes));
   if (tuning::uses_estimates(device.info())) fmt::print("  {}\n", tuning::estimated_note);
-  if (options.profile) print_profile(layers, ceiling.gflops());
+  if (options.profile) print_profile(layers, yardstick.gflops());
 }
 
 }  // namespace
@@ -201,7 +201,7 @@ void add_bench_vit(CLI::App& program) {
       ->check(number_from_zero)
       ->capture_default_str();
   command->add_flag("--recompute", options->recompute, "Compute activations again in the backward pass");
-  command->add_flag("--profile", options->profile, "Also time, work and share of the ceiling of each layer");
+  command->add_flag("--profile", options->profile, "Also time, work and share of the yardstick of each layer");
   command->add_flag("--json", options->json, "Print a JSON object");
   command
       ->add_flag("--turns", options->turns,

@@ -34,6 +34,14 @@ class Writer {
   void operator()(const char* key, T& value) {
     json_[key] = encoded(value);
   }
+  template <class T>
+  void since_2(const char* key, T& value) {
+    (*this)(key, value);
+  }
+  template <class T>
+  void renamed_in_2(const char* key, const char* /*old_key*/, T& value) {
+    (*this)(key, value);
+  }
   Json take() { return std::move(json_); }
 
  private:
@@ -78,7 +86,8 @@ std::string within(const std::string& place, const std::string& key) { return pl
 
 class Reader {
  public:
-  Reader(const Json& json, std::string place) : json_(json), place_(std::move(place)) {
+  Reader(const Json& json, std::string place, std::int64_t schema)
+      : json_(json), place_(std::move(place)), schema_(schema) {
     if (!json.is_object()) wrong(place_.empty() ? "content" : place_, "is no JSON object");
   }
 
@@ -88,6 +97,14 @@ class Reader {
     const auto found = json_.find(key);
     if (found == json_.end()) wrong(within(place_, key), "is missing");
     decode(*found, within(place_, key), value);
+  }
+  template <class T>
+  void since_2(const char* key, T& value) {
+    if (schema_ >= 2) (*this)(key, value);
+  }
+  template <class T>
+  void renamed_in_2(const char* key, const char* old_key, T& value) {
+    (*this)(schema_ >= 2 ? key : old_key, value);
   }
 
   void refuse_others() const {
@@ -125,26 +142,27 @@ class Reader {
     value = json.is_null() ? unknown : json.get<double>();
   }
   template <class T>
-  static void decode(const Json& json, const std::string& place, std::vector<T>& values) {
+  void decode(const Json& json, const std::string& place, std::vector<T>& values) const {
     if (!json.is_array()) wrong(place, "is no list");
     if (json.size() > longest_list) wrong(place, fmt::format("has more than {} entries", longest_list));
     values.resize(json.size());
     for (std::size_t i = 0; i < values.size(); ++i) decode(json[i], fmt::format("{}[{}]", place, i), values[i]);
   }
   template <class T>
-  static void decode(const Json& json, const std::string& place, std::optional<T>& value) {
+  void decode(const Json& json, const std::string& place, std::optional<T>& value) const {
     if (json.is_null()) return;
     decode(json, place, value.emplace());
   }
   template <class T>
-  static void decode(const Json& json, const std::string& place, T& value) {
-    Reader reader(json, place);
+  void decode(const Json& json, const std::string& place, T& value) const {
+    Reader reader(json, place, schema_);
     describe(reader, value);
     reader.refuse_others();
   }
 
   const Json& json_;
   std::string place_;
+  std::int64_t schema_;
   std::set<std::string> known_;
 };
 
@@ -166,6 +184,8 @@ void check_speed(const Speed& speed, const std::string& place) {
   check_not_negative(speed.ms.p25, place + ".ms.p25");
   check_not_negative(speed.ms.p75, place + ".ms.p75");
   check_not_negative(speed.ms.count, place + ".ms.count");
+  for (const double sample : speed.ms.samples) check_not_negative(sample, place + ".ms.samples");
+  check_not_negative(speed.turns, place + ".turns");
   check_not_negative(speed.images_per_s, place + ".images_per_s");
   check_not_negative(speed.gflops, place + ".gflops");
   check_not_negative(speed.compute_share, place + ".compute_share");
@@ -191,8 +211,8 @@ void check_consistency(const Report& report) {
       check_not_negative(run.devices[i].memory_bytes, place + ".memory_bytes");
       check_not_negative(run.devices[i].local_memory_bytes, place + ".local_memory_bytes");
       check_not_negative(run.devices[i].bandwidth_gbs, place + ".bandwidth_gbs");
-      for (const ComputeCeiling& ceiling : run.devices[i].ceilings)
-        check_not_negative(ceiling.gflops, place + ".ceilings");
+      for (const YardstickRate& yardstick : run.devices[i].yardsticks)
+        check_not_negative(yardstick.gflops, place + ".yardsticks");
     }
     for (std::size_t i = 0; i < run.results.size(); ++i) {
       const Result& result = run.results[i];
@@ -219,7 +239,7 @@ void check_consistency(const Report& report) {
 }
 
 /// The number of the schema, which is looked at before anything else.
-void check_schema(const Json& json) {
+std::int64_t schema_of(const Json& json) {
   if (!json.is_object() || !json.contains("kind") || json["kind"] != kind || !json.contains("schema") ||
       !json["schema"].is_number_integer())
     throw Error("it is no report of 'sylvit compare'");
@@ -228,6 +248,7 @@ void check_schema(const Json& json) {
     throw Error(fmt::format("it is of schema {}, and this sylvit knows schemas up to {}", schema, report_schema),
                 "read it with the version that wrote it, or a later one");
   if (schema < 1) throw Error(fmt::format("it is of schema {}, which there never was", schema));
+  return schema;
 }
 
 }  // namespace
@@ -247,11 +268,11 @@ Report parse_report(std::string_view text, const std::string& name) try {
   if (text.find('\0') != std::string_view::npos) throw Error("it is damaged: it has a zero byte in it");
   Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) throw Error("it is damaged: it is not valid JSON");
-  check_schema(json);
+  const std::int64_t schema = schema_of(json);
   json.erase("kind");
   json.erase("schema");
   Report report;
-  Reader reader(json, "");
+  Reader reader(json, "", schema);
   describe(reader, report);
   reader.refuse_others();
   check_consistency(report);

@@ -194,7 +194,8 @@ std::string plot(const std::string& what, const PlotAxis& x, const PlotAxis& y, 
   svg += fmt::format(R"svg(<text transform="translate(10 {:.1f}) rotate(-90)" text-anchor="middle">{}</text>)svg",
                      (top + height - bottom) / 2, escaped(y.label));
   for (const Series& one : series) {
-    svg += fmt::format(R"(<g class="s{}{}">)", one.colour % colours, one.hollow ? " hollow" : "");
+    svg += fmt::format(R"(<g class="{}{}">)", one.neutral ? "neutral" : fmt::format("s{}", one.colour % colours),
+                       one.hollow ? " hollow" : "");
     std::string path;
     for (const Point& point : one.points) {
       if (!drawable(x, point.x) || !drawable(y, point.y)) continue;
