@@ -97,6 +97,7 @@ void print(const Device& device, const Options& options, const Result& result) {
     const nlohmann::ordered_json json{{"ms_best", result.times.best()},
                                       {"ms_median", result.times.median()},
                                       {"gflops", gflops},
+                                      // Under the name that scripts know.
                                       {"ceiling_gflops", result.yardstick_gflops},
                                       {"config", result.plan.config},
                                       {"config_source", result.plan.source},

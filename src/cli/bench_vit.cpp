@@ -164,7 +164,7 @@ void bench(const Options& options) {
                                 {"ms_median", times.median()},
                                 {"images_per_s", images_per_s},
                                 {"gflops", gflops},
-                                {"ceiling_gflops", yardstick.gflops()},
+                                {"ceiling_gflops", yardstick.gflops()},  // under the name that scripts know
                                 {"peak_bytes", peak_bytes},
                                 {"device", device.name()},
                                 {"toolchain", name_of(device.info().toolchain)}};

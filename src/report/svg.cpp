@@ -25,7 +25,7 @@ std::string tick_text(double value) {
     const double mantissa = value / std::pow(10.0, power);
     return std::abs(mantissa - 1) < 1e-6 ? fmt::format("1e{}", power) : fmt::format("{:.2g}e{}", mantissa, power);
   }
-  return fmt::format("{:.4g}", value);
+  return size >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
 std::vector<double> round_numbers(const PlotAxis& axis) {
