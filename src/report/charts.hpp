@@ -59,9 +59,9 @@ struct IntervalChart {
   };
 
   std::string x, y;
-  std::vector<std::string> categories;
+  std::vector<std::string> categories = {};
   double reference = std::numeric_limits<double>::quiet_NaN();  ///< where a dashed line is drawn
-  std::vector<Contestant> contestants;
+  std::vector<Contestant> contestants = {};
 };
 std::string interval_chart(const std::string& what, const IntervalChart& chart);
 

@@ -306,7 +306,7 @@ TEST_SUITE("blas/gemm") {
   }
 
   TEST_CASE("a recording says which provider ran, and what else was submitted") {
-    const runtime::Recording recording(device());
+    runtime::Recording recording(device());
     const std::vector<float> numbers(16 * 16, 0.5F);
     const OnDevice<float> a(std::span<const float>(numbers), {16, 16});
     const OnDevice<float> b(std::span<const float>(numbers), {16, 16});
