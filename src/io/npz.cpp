@@ -174,7 +174,7 @@ NpzArray NpzFile::array(std::string_view array) const {
   return result;
 }
 
-std::vector<float> NpzFile::read_f32(const NpzArray& array, std::int64_t first, std::int64_t count) const {
+std::vector<std::byte> NpzFile::read(const NpzArray& array, std::int64_t first, std::int64_t count) const {
   const std::int64_t elements = array.header.shape.elements();
   if (first < 0 || count < 0 || first > elements || count > elements - first)
     throw Error(where(array.member) + "it has no elements " + std::to_string(first) + " to " +
@@ -187,10 +187,17 @@ std::vector<float> NpzFile::read_f32(const NpzArray& array, std::int64_t first, 
     stream.seek(begin);
   else
     stream.skip(begin);
-  std::vector<char> bytes(static_cast<std::size_t>(static_cast<std::uint64_t>(count) * size));
-  stream.read(bytes);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(static_cast<std::uint64_t>(count) * size));
+  stream.read({reinterpret_cast<char*>(bytes.data()), bytes.size()});
   if (count == elements) stream.expect_end();
-  return as_f32(array.header.dtype, std::as_bytes(std::span(bytes)));
+  return bytes;
+}
+
+std::vector<float> NpzFile::read_f32(const NpzArray& array, std::int64_t first, std::int64_t count) const {
+  if (!is_floating(array.header.dtype))
+    throw Error(where(array.member) + "its elements are " + std::string(name_of(array.header.dtype)) +
+                ", and floating-point numbers are wanted");
+  return as_f32(array.header.dtype, read(array, first, count));
 }
 
 }  // namespace sylvit::io

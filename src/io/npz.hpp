@@ -36,8 +36,10 @@ class NpzFile {
   bool contains(std::string_view array) const noexcept;
   /// Reads and checks the array's header.
   NpzArray array(std::string_view array) const;
-  /// So many elements in C order, starting with the given one. The zip file's checksum is checked when these are all
-  /// elements of the array.
+  /// So many elements in C order, starting with the given one, as they lie in the file. The zip file's checksum is
+  /// checked when these are all elements of the array.
+  std::vector<std::byte> read(const NpzArray& array, std::int64_t first, std::int64_t count) const;
+  /// The same of an array of a floating type.
   std::vector<float> read_f32(const NpzArray& array, std::int64_t first, std::int64_t count) const;
 
  private:

@@ -361,20 +361,7 @@ std::vector<float> SafetensorsFile::read_f32(std::string_view tensor, const std:
 std::vector<std::int64_t> SafetensorsFile::read_i64(std::string_view tensor,
                                                     const std::optional<Shape>& expected) const {
   const TensorInfo& info = at(tensor, expected);
-  switch (info.foreign.empty() ? info.dtype : DType::boolean) {
-    case DType::i64:
-      return converted<std::int64_t, std::int64_t>(bytes(info));
-    case DType::i32:
-      return converted<std::int32_t, std::int64_t>(bytes(info));
-    case DType::i16:
-      return converted<std::int16_t, std::int64_t>(bytes(info));
-    case DType::i8:
-      return converted<std::int8_t, std::int64_t>(bytes(info));
-    case DType::u8:
-      return converted<std::uint8_t, std::int64_t>(bytes(info));
-    default:
-      break;
-  }
+  if (info.foreign.empty() && is_integer(info.dtype)) return as_i64(info.dtype, bytes(info));
   throw Error(name_ + ": tensor " + in_quotes(tensor) + " has dtype " + stored_name(info) +
               " instead of I64, I32, I16, I8 or U8");
 }
