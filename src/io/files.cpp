@@ -9,20 +9,15 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/files.hpp"
 #include "io/messages.hpp"
 
 namespace sylvit::io {
 
-FileDescriptor::~FileDescriptor() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-bool FileDescriptor::close() noexcept { return ::close(std::exchange(descriptor_, -1)) == 0; }
-
 MappedFile map_file(const std::filesystem::path& path, std::string_view kind) {
   const std::string name = path.string();
   // Non-blocking, so that a named pipe is refused below instead of waiting here for a writer.
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     if (errno == ENOENT) throw Error("the file " + name + " does not exist");
     throw Error("cannot open " + name + ": " + system_message(errno));

@@ -1,4 +1,4 @@
-// Files of the system: a descriptor that closes itself, and a whole file mapped for reading.
+// Files of the system: a whole file mapped for reading.
 #pragma once
 
 #include <cstddef>
@@ -8,20 +8,6 @@
 #include <string_view>
 
 namespace sylvit::io {
-
-/// Closes what it holds; closing by hand first tells of errors.
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor();
-  int get() const noexcept { return descriptor_; }
-  bool close() noexcept;
-
- private:
-  int descriptor_;
-};
 
 /// The bytes of a file, there as long as `owner` is. As with any mapped file, another program that truncates the file
 /// while it is in use makes later reads of the lost pages fail with SIGBUS.

@@ -10,10 +10,10 @@
 #include <set>
 #include <utility>
 
+#include "base/temporary_file.hpp"
 #include "io/elements.hpp"
 #include "io/files.hpp"
 #include "io/messages.hpp"
-#include "io/temporary_file.hpp"
 
 namespace sylvit::io {
 namespace {
@@ -434,7 +434,7 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Output
     throw Error("cannot write " + path.string() + ": it is not a regular file");
   if (!path.has_filename()) throw Error("cannot write \"" + path.string() + "\": it names no file");
 
-  TemporaryFile file(path);
+  base::TemporaryFile file(path);
   file.keep_permissions();
   file.write(std::as_bytes(std::span(header)));
   for (const OutputTensor& tensor : tensors) file.write(tensor.bytes);

@@ -266,7 +266,9 @@ TEST_SUITE("vit/training") {
     const Setting cache("SYLVIT_CACHE_DIR", directory.path().string());
     VitConfig config = tiny_vit();
     config.depth = 1;
-    const Device on = Device::open();
+    // A context of its own, or kernels that other tests have built would be there.
+    const sycl::device hardware = device().queue().get_device();
+    const Device on(sycl::queue(sycl::context(hardware), hardware, sycl::property::queue::in_order{}));
     const std::size_t before = files_in(directory.path());
     TrainingStep step(on, config, {.optimizer = sgd});
     // A file for each part of the batch, of which there are no more than threads.
