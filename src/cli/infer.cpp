@@ -16,6 +16,7 @@
 #include "images/batch.hpp"
 #include "options/numbers.hpp"
 #include "options/vit_model.hpp"
+#include "terminal/print.hpp"
 
 namespace sylvit::cli {
 
@@ -91,7 +92,7 @@ class Report {
   }
 
   void add(const std::string& path, const Answer& answer) {
-    if (answer.error) fmt::print(stderr, "sylvit: {}\n", *answer.error);
+    if (answer.error) terminal::print(stderr, "sylvit: {}\n", *answer.error);
     if (json_)
       document_["images"].push_back(as_json(path, answer));
     else if (!answer.error)
@@ -100,7 +101,7 @@ class Report {
 
   void end() const {
     // A path may have any bytes; invalid UTF-8 is replaced rather than fatal.
-    if (json_) fmt::print("{}\n", document_.dump(2, ' ', false, Json::error_handler_t::replace));
+    if (json_) terminal::print_json(document_);
   }
 
  private:
@@ -124,10 +125,10 @@ class Report {
   }
 
   void print(const std::string& path, const Answer& answer) const {
-    fmt::print("{}\n", path);
+    terminal::print("{}\n", path);
     for (const Prediction& one : answer.top)
-      fmt::print("  {:>6.2f} %  {:>5}{}\n", 100 * one.probability, one.number,
-                 labels_.empty() ? "" : "  " + label(one));
+      terminal::print("  {:>6.2f} %  {:>5}{}\n", 100 * one.probability, one.number,
+                      labels_.empty() ? "" : "  " + label(one));
     std::fflush(stdout);
   }
 

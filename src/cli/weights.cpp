@@ -4,13 +4,11 @@
 #include <sylvit/error.hpp>
 #include <sylvit/memory.hpp>
 
-#include <fmt/core.h>
-
 #include "cli/commands.hpp"
 #include "cli/results.hpp"
-#include "io/messages.hpp"
 #include "options/numbers.hpp"
 #include "options/vit_model.hpp"
+#include "terminal/print.hpp"
 #include "vit/init.hpp"
 
 namespace sylvit::cli {
@@ -37,7 +35,7 @@ void init(const InitOptions& options) {
     results.add(parameter.name, parameter.shape, std::move(values));
   }
   results.write(options.output);
-  fmt::print("{}: {} parameters in {} tensors\n", options.output, count, parameters.size());
+  terminal::print("{}: {} parameters in {} tensors\n", options.output, count, parameters.size());
 }
 
 std::string options_text(const VitConfig& config) {
@@ -62,21 +60,21 @@ void info(const std::string& path, bool list) {
   for (const io::TensorInfo& tensor : file.tensors()) {
     parameters += tensor.shape.elements();
     bytes += static_cast<std::size_t>(tensor.end - tensor.begin);
-    if (list) fmt::print("  {:<40} {:<6} {}\n", io::escaped(tensor.name), tensor.dtype_text(), tensor.shape.text());
+    if (list) terminal::print("  {:<40} {:<6} {}\n", tensor.name, tensor.dtype_text(), tensor.shape.text());
   }
-  fmt::print("tensors      {}\nparameters   {}\nbytes        {} ({})\n", file.tensors().size(), parameters, bytes,
-             readable_bytes(bytes));
+  terminal::print("tensors      {}\nparameters   {}\nbytes        {} ({})\n", file.tensors().size(), parameters, bytes,
+                  readable_bytes(bytes));
   VitConfig config;
   try {
     config = vit::guess_config(file);
   } catch (const Error& error) {
-    fmt::print("model        unknown: {}\n", error.what());
+    terminal::print("model        unknown: {}\n", error.what());
     return;
   }
-  fmt::print("model        {} (guessed), {} classes, images of {} x {}\n", model_name(config), config.classes,
-             config.image_height, config.image_width);
-  fmt::print("options      {}\n", options_text(config));
-  fmt::print("FLOPs        {:.2f} GFLOP an image, forward\n", vit_forward_flops(config) / 1e9);
+  terminal::print("model        {} (guessed), {} classes, images of {} x {}\n", model_name(config), config.classes,
+                  config.image_height, config.image_width);
+  terminal::print("options      {}\n", options_text(config));
+  terminal::print("FLOPs        {:.2f} GFLOP an image, forward\n", vit_forward_flops(config) / 1e9);
 }
 
 }  // namespace

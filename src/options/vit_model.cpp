@@ -7,6 +7,7 @@
 
 #include "options/numbers.hpp"
 #include "runtime/host_cpu.hpp"
+#include "terminal/print.hpp"
 #include "vit/init.hpp"
 #include "vit/weights.hpp"
 
@@ -44,8 +45,8 @@ VitModel::VitModel(const VitModelOptions& model, const VitWeightOptions& source)
 }
 
 void VitModel::warn_of_interpolation(const VitConfig& config) const {
-  fmt::print(stderr, "sylvit: warning: the positions of {} were interpolated to {} x {} patches\n", file_->name(),
-             config.grid_height(), config.grid_width());
+  terminal::print(stderr, "sylvit: warning: the positions of {} were interpolated to {} x {} patches\n", file_->name(),
+                  config.grid_height(), config.grid_width());
 }
 
 std::vector<std::vector<float>> VitModel::values(const VitConfig& config) const {

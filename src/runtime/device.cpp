@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 
+#include "base/printable.hpp"
 #include "runtime/architecture.hpp"
 #include "runtime/host_cpu.hpp"
 #include "runtime/kernel_library.hpp"
@@ -156,7 +157,7 @@ struct Device::State {
     if (options.warn)
       options.warn(sentence);
     else
-      std::cerr << "sylvit: warning: " << sentence << '\n';
+      std::cerr << "sylvit: warning: " << base::printable(sentence) << '\n';
   }
 };
 
