@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "bench/ceiling.hpp"
 #include "cli/commands.hpp"
 #include "options/attention_options.hpp"
 #include "options/numbers.hpp"
+#include "terminal/print.hpp"
 #include "tuning/estimated.hpp"
 
 namespace sylvit::cli {
@@ -104,19 +104,19 @@ void print(const Device& device, const Options& options, const Result& result) {
                                       {"extra_bytes", result.extra_bytes},
                                       {"device", device.name()},
                                       {"toolchain", name_of(device.info().toolchain)}};
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    terminal::print_json(json);
     return;
   }
-  fmt::print("{} {} on {} ({})\n", options.attention.score, options.pass, device.name(),
-             name_of(device.info().toolchain));
-  fmt::print("  time      {:.3f} ms best, {:.3f} ms median of {}\n", result.times.best(), result.times.median(),
-             result.times.count());
-  fmt::print("  speed     {:.1f} GFLOP/s (at the best time)\n", gflops);
-  fmt::print("  ceiling   {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", result.ceiling_gflops, Ceiling::size,
-             result.ceiling_provider, 100 * gflops / result.ceiling_gflops);
-  fmt::print("  memory    {} beside inputs and outputs\n", readable_bytes(result.extra_bytes));
-  fmt::print("  config    {}\n  from      {}\n", result.plan.config, result.plan.source);
-  if (result.plan.estimated) fmt::print("  {}\n", tuning::estimated_note);
+  terminal::print("{} {} on {} ({})\n", options.attention.score, options.pass, device.name(),
+                  name_of(device.info().toolchain));
+  terminal::print("  time      {:.3f} ms best, {:.3f} ms median of {}\n", result.times.best(), result.times.median(),
+                  result.times.count());
+  terminal::print("  speed     {:.1f} GFLOP/s (at the best time)\n", gflops);
+  terminal::print("  ceiling   {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", result.ceiling_gflops, Ceiling::size,
+                  result.ceiling_provider, 100 * gflops / result.ceiling_gflops);
+  terminal::print("  memory    {} beside inputs and outputs\n", readable_bytes(result.extra_bytes));
+  terminal::print("  config    {}\n  from      {}\n", result.plan.config, result.plan.source);
+  if (result.plan.estimated) terminal::print("  {}\n", tuning::estimated_note);
 }
 
 }  // namespace

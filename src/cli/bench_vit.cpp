@@ -15,6 +15,7 @@
 #include "cli/commands.hpp"
 #include "options/numbers.hpp"
 #include "options/vit_model.hpp"
+#include "terminal/print.hpp"
 #include "tuning/estimated.hpp"
 
 namespace sylvit::cli {
@@ -116,12 +117,12 @@ nlohmann::ordered_json profile_json(const std::vector<LayerTotals>& layers, doub
 
 void print_profile(const std::vector<LayerTotals>& layers, double ceiling) {
   const double all = total_ms(layers);
-  fmt::print("\n  {:<36} {:>6} {:>10} {:>8} {:>10} {:>9} {:>9}\n", "layer", "times", "ms", "of all", "GFLOP", "GFLOP/s",
-             "ceiling");
+  terminal::print("\n  {:<36} {:>6} {:>10} {:>8} {:>10} {:>9} {:>9}\n", "layer", "times", "ms", "of all", "GFLOP",
+                  "GFLOP/s", "ceiling");
   for (const LayerTotals& layer : layers) {
     const double gflops = rate_of(layer);
-    fmt::print("  {:<36} {:>6} {:>10.3f} {:>7.1f}% {:>10.3f} {:>9.1f} {:>8.0f}%\n", layer.kind, layer.count, layer.ms,
-               100 * layer.ms / all, layer.flops / 1e9, gflops, 100 * gflops / ceiling);
+    terminal::print("  {:<36} {:>6} {:>10.3f} {:>7.1f}% {:>10.3f} {:>9.1f} {:>8.0f}%\n", layer.kind, layer.count,
+                    layer.ms, 100 * layer.ms / all, layer.flops / 1e9, gflops, 100 * gflops / ceiling);
   }
 }
 
@@ -142,7 +143,7 @@ void bench(const Options& options) {
   run();
   if (options.turns) {
     for (std::string line; std::getline(std::cin, line);) {
-      fmt::print("{:.4f}\n", milliseconds(run));
+      terminal::print("{:.4f}\n", milliseconds(run));
       std::fflush(stdout);
     }
     return;
@@ -176,17 +177,17 @@ void bench(const Options& options) {
                                 {"device", device.name()},
                                 {"toolchain", name_of(device.info().toolchain)}};
     if (options.profile) json["layers"] = profile_json(layers, ceiling.gflops());
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    terminal::print_json(json);
     return;
   }
-  fmt::print("{} {} {}, batch {}, {} on {} ({})\n", source.name(), name_of(config.score), name_of(work.pass()),
+  terminal::print("{} {} {}, batch {}, {} on {} ({})\n", source.name(), name_of(config.score), name_of(work.pass()),
              options.batch, options.dtype, device.name(), name_of(device.info().toolchain));
-  fmt::print("  time      {:.1f} ms best, {:.1f} ms median of {}\n", times.best(), times.median(), times.count());
-  fmt::print("  speed     {:.1f} images/s, {:.1f} GFLOP/s (at the best time)\n", images_per_s, gflops);
-  fmt::print("  ceiling   {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", ceiling.gflops(), Ceiling::size,
+  terminal::print("  time      {:.1f} ms best, {:.1f} ms median of {}\n", times.best(), times.median(), times.count());
+  terminal::print("  speed     {:.1f} images/s, {:.1f} GFLOP/s (at the best time)\n", images_per_s, gflops);
+  terminal::print("  ceiling   {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", ceiling.gflops(), Ceiling::size,
              ceiling.provider(), 100 * gflops / ceiling.gflops());
-  fmt::print("  memory    {} in all\n", readable_bytes(peak_bytes));
-  if (tuning::uses_estimates(device.info())) fmt::print("  {}\n", tuning::estimated_note);
+  terminal::print("  memory    {} in all\n", readable_bytes(peak_bytes));
+  if (tuning::uses_estimates(device.info())) terminal::print("  {}\n", tuning::estimated_note);
   if (options.profile) print_profile(layers, ceiling.gflops());
 }
 

@@ -16,6 +16,7 @@
 #include "report/summary.hpp"
 #include "report/write.hpp"
 #include "runtime/platform.hpp"
+#include "terminal/print.hpp"
 
 namespace sylvit::cli {
 
@@ -127,7 +128,7 @@ Report merged_files(const std::vector<std::string>& paths) {
 
 void fail_for_regressions(const Report& report, const NamedReport& baseline, const RegressionLimits& limits) {
   const std::vector<std::string> found = regressions(report, baseline, limits);
-  for (const std::string& sentence : found) fmt::print(stderr, "sylvit: {}\n", sentence);
+  for (const std::string& sentence : found) terminal::print(stderr, "sylvit: {}\n", sentence);
   if (!found.empty())
     throw Error(fmt::format("{} regression{} against {}", found.size(), found.size() == 1 ? "" : "s", baseline.name));
 }
@@ -144,13 +145,13 @@ void compare_command(const Options& options) {
   const Report report = merged_report ? std::move(*merged_report) : measured(options);
   write_report(options.out, report);
   print_summary(report);
-  fmt::print("the report is {}/index.html, and {}/report.json for programs\n", options.out, options.out);
+  terminal::print("the report is {}/index.html, and {}/report.json for programs\n", options.out, options.out);
   // Failures of runs that are merged were told when they ran.
   std::size_t failed = 0;
   if (options.merge.empty()) {
     const std::vector<std::string> failures = failures_of(report.runs.front());
     failed = failures.size();
-    for (const std::string& sentence : failures) fmt::print(stderr, "sylvit: {}\n", sentence);
+    for (const std::string& sentence : failures) terminal::print(stderr, "sylvit: {}\n", sentence);
   }
   if (baseline) fail_for_regressions(report, *baseline, options.limits);
   if (failed > 0)

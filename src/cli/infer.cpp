@@ -16,6 +16,7 @@
 #include "images/batch.hpp"
 #include "options/numbers.hpp"
 #include "options/vit_model.hpp"
+#include "terminal/print.hpp"
 
 namespace sylvit::cli {
 
@@ -94,7 +95,7 @@ class Report {
   Report(bool json, std::vector<std::string> labels) : json_(json), labels_(std::move(labels)) {}
 
   void add(const std::string& path, const Answer& answer) {
-    if (answer.error) fmt::print(stderr, "sylvit: {}\n", *answer.error);
+    if (answer.error) terminal::print(stderr, "sylvit: {}\n", *answer.error);
     if (json_)
       images_.push_back(as_json(path, answer));
     else if (!answer.error)
@@ -104,7 +105,7 @@ class Report {
   /// With what ran.
   void end(Json document) {
     document["images"] = std::move(images_);
-    if (json_) fmt::print("{}\n", as_text(document, 2));
+    if (json_) terminal::print_json(document);
   }
 
  private:
@@ -126,10 +127,10 @@ class Report {
   }
 
   void print(const std::string& path, const Answer& answer) const {
-    fmt::print("{}\n", path);
+    terminal::print("{}\n", path);
     for (const Prediction& one : answer.top)
-      fmt::print("  {:>6.2f} %  {:>5}{}\n", 100 * one.probability, one.number,
-                 labels_.empty() ? "" : "  " + label(one));
+      terminal::print("  {:>6.2f} %  {:>5}{}\n", 100 * one.probability, one.number,
+                      labels_.empty() ? "" : "  " + label(one));
     std::fflush(stdout);
   }
 

@@ -2,14 +2,12 @@
 #include <sylvit/error.hpp>
 #include <sylvit/memory.hpp>
 
-#include <fmt/core.h>
-
 #include "cli/commands.hpp"
 #include "cli/ran.hpp"
 #include "cli/results.hpp"
-#include "io/messages.hpp"
 #include "options/numbers.hpp"
 #include "options/vit_model.hpp"
+#include "terminal/print.hpp"
 #include "vit/init.hpp"
 
 namespace sylvit::cli {
@@ -38,7 +36,7 @@ void init(const InitOptions& options) {
   }
   results.write(options.output, vit::config_metadata(config));
   vit::write_timm_config(options.output, config);
-  fmt::print("{}: {} parameters in {} tensors\n", options.output, count, parameters.size());
+  terminal::print("{}: {} parameters in {} tensors\n", options.output, count, parameters.size());
 }
 
 using Json = nlohmann::ordered_json;
@@ -95,23 +93,23 @@ Json description_of(const io::WeightsFile& file, const std::string& path) {
 
 void print(const Json& json) {
   const auto bytes = json["bytes"].get<std::size_t>();
-  fmt::print("tensors      {}\nparameters   {}\nbytes        {} ({})\n", json["tensors"].get<std::size_t>(),
+  terminal::print("tensors      {}\nparameters   {}\nbytes        {} ({})\n", json["tensors"].get<std::size_t>(),
              json["parameters"].get<std::int64_t>(), bytes, readable_bytes(bytes));
-  if (json.contains("ran")) fmt::print("ran          {}\n", io::escaped(json["ran"].get<std::string>()));
-  if (json.contains("unknown")) fmt::print("model        unknown: {}\n", json["unknown"].get<std::string>());
+  if (json.contains("ran")) terminal::print("ran          {}\n", json["ran"].get<std::string>());
+  if (json.contains("unknown")) terminal::print("model        unknown: {}\n", json["unknown"].get<std::string>());
   if (!json.contains("model")) return;
   const Json& configuration = json["configuration"];
-  fmt::print("model        {}, {} classes, images of {} x {}\n", json["model"].get<std::string>(),
+  terminal::print("model        {}, {} classes, images of {} x {}\n", json["model"].get<std::string>(),
              configuration["classes"]["value"].get<std::int64_t>(),
              configuration["image_height"]["value"].get<std::int64_t>(),
              configuration["image_width"]["value"].get<std::int64_t>());
-  fmt::print("FLOPs        {:.2f} GFLOP an image, forward\n", json["forward_flops"].get<double>() / 1e9);
+  terminal::print("FLOPs        {:.2f} GFLOP an image, forward\n", json["forward_flops"].get<double>() / 1e9);
   for (const auto& [name, row] : configuration.items()) {
     const Json& value = row["value"];
-    fmt::print("  {:<20} {:<16} {}\n", name, value.is_string() ? io::escaped(value.get<std::string>()) : value.dump(),
+    terminal::print("  {:<20} {:<16} {}\n", name, value.is_string() ? value.get<std::string>() : value.dump(),
                row["from"].get<std::string>());
   }
-  if (json.contains("not_read")) fmt::print("note         {}\n", json["not_read"].get<std::string>());
+  if (json.contains("not_read")) terminal::print("note         {}\n", json["not_read"].get<std::string>());
 }
 
 void info(const std::string& path, bool list, bool as_json) {
@@ -127,10 +125,10 @@ void info(const std::string& path, bool list, bool as_json) {
     }
   } else if (list) {
     for (const io::TensorInfo& tensor : file.tensors())
-      fmt::print("  {:<40} {:<6} {}\n", io::escaped(tensor.name), tensor.dtype_text(), tensor.shape.text());
+      terminal::print("  {:<40} {:<6} {}\n", tensor.name, tensor.dtype_text(), tensor.shape.text());
   }
   if (as_json)
-    fmt::print("{}\n", as_text(json, 2));
+    terminal::print_json(json);
   else
     print(json);
 }

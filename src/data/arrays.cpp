@@ -8,7 +8,6 @@
 
 #include "data/array_images.hpp"
 #include "io/elements.hpp"
-#include "io/files.hpp"
 #include "io/messages.hpp"
 #include "io/npz.hpp"
 #include "io/safetensors.hpp"
@@ -162,8 +161,7 @@ Source open_arrays(const File& file, const std::string& split, std::string_view 
 }  // namespace
 
 Source open_npz(const std::filesystem::path& path, const std::string& split) {
-  const io::MappedFile mapped = io::map_file(path, "an .npz file");
-  const io::NpzFile npz = io::NpzFile::parse(mapped.bytes, path.string());
+  const io::NpzFile npz = io::NpzFile::parse(io::ByteSource::open(path, "an .npz file"));
   const auto read = [&](const std::string& name) {
     const io::NpzArray array = npz.array(name);
     auto bytes = std::make_shared<const std::vector<std::byte>>(npz.read(array, 0, array.header.shape.elements()));
@@ -173,13 +171,13 @@ Source open_npz(const std::filesystem::path& path, const std::string& split) {
 }
 
 Source open_safetensors(const std::filesystem::path& path, const std::string& split) {
-  const io::MappedFile mapped = io::map_file(path, "a safetensors file");
-  const io::SafetensorsFile file = io::SafetensorsFile::parse(mapped.bytes, path.string());
+  const io::SafetensorsFile file = io::SafetensorsFile::open(path);
   const auto read = [&](const std::string& name) {
     const io::TensorInfo& tensor = file.at(name);
     const std::string what = file.name() + ": tensor " + io::in_quotes(name);
     if (!tensor.foreign.empty()) throw Error(what + " has elements of type " + tensor.foreign + ", which is not read");
-    return Array{what, tensor.dtype, tensor.shape, file.bytes(tensor), mapped.owner};
+    auto bytes = std::make_shared<const std::vector<std::byte>>(file.read_bytes(tensor));
+    return Array{what, tensor.dtype, tensor.shape, *bytes, bytes};
   };
   std::vector<std::string> names;
   for (const io::TensorInfo& tensor : file.tensors()) names.push_back(tensor.name);

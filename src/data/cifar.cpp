@@ -1,8 +1,9 @@
 // The binary files of CIFAR-10 and CIFAR-100: records of labels and 32 x 32 pixels, in planes of red, green and blue.
 #include <sylvit/error.hpp>
 
+#include "data/mapped_file.hpp"
+
 #include "data/array_images.hpp"
-#include "io/files.hpp"
 
 namespace sylvit::data {
 
@@ -13,7 +14,7 @@ Source open_cifar(const CifarFiles& files) {
   std::vector<ImageRun> runs;
   std::vector<std::shared_ptr<const void>> owners;
   for (const std::filesystem::path& path : files.batches) {
-    const io::MappedFile file = io::map_file(path, "a file of CIFAR");
+    const MappedFile file = map_file(path, "a file of CIFAR");
     if (file.bytes.size() % record != 0)
       throw Error(path.string() + " has " + std::to_string(file.bytes.size()) + " bytes, which is no multiple of the " +
                   std::to_string(record) + " of a record");

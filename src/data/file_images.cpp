@@ -2,12 +2,13 @@
 
 #include <sylvit/error.hpp>
 
-#include "io/files.hpp"
+#include "data/mapped_file.hpp"
+
 
 namespace sylvit::data {
 
 std::array<std::int64_t, 2> FileImages::extents(std::int64_t index) const {
-  const io::MappedFile file = io::map_file(path(index), "an image");
+  const MappedFile file = map_file(path(index), "an image");
   return image_extents(file.bytes, name(index));
 }
 

@@ -3,7 +3,7 @@
 
 #include "data/archive.hpp"
 #include "data/array_images.hpp"
-#include "io/files.hpp"
+#include "data/mapped_file.hpp"
 
 namespace sylvit::data {
 
@@ -45,7 +45,7 @@ std::uint64_t read_header(std::span<const std::byte> bytes, std::size_t rank, Id
 
 Idx read_idx(const std::filesystem::path& path, std::size_t rank) {
   Idx idx{.name = path.string()};
-  const io::MappedFile mapped = io::map_file(path, "an IDX file");
+  const MappedFile mapped = map_file(path, "an IDX file");
   std::span<const std::byte> bytes = mapped.bytes;
   idx.owner = mapped.owner;
   if (path.extension() == ".gz") {

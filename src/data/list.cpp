@@ -6,7 +6,7 @@
 #include <map>
 
 #include "data/file_images.hpp"
-#include "io/files.hpp"
+#include "data/mapped_file.hpp"
 #include "io/messages.hpp"
 
 namespace sylvit::data {
@@ -45,7 +45,7 @@ bool read_numbers(std::string_view text, std::vector<std::int64_t>& numbers) {
 }  // namespace
 
 std::vector<std::string> read_lines(const fs::path& file) {
-  const io::MappedFile mapped = io::map_file(file, "a text file");
+  const MappedFile mapped = map_file(file, "a text file");
   const std::string_view text(reinterpret_cast<const char*>(mapped.bytes.data()), mapped.bytes.size());
   if (text.substr(0, 4096).find('\0') != std::string_view::npos) throw Error(file.string() + " is no text file");
   std::vector<std::string> lines;

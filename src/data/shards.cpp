@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "data/archive.hpp"
+#include "data/mapped_file.hpp"
 #include "data/source.hpp"
-#include "io/files.hpp"
 #include "io/messages.hpp"
 
 namespace sylvit::data {
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 struct Shard {
   std::string name;
-  io::MappedFile file;
+  MappedFile file;
 };
 
 struct Member {
@@ -103,7 +103,7 @@ std::optional<std::vector<std::int64_t>> numbers_of_json(std::string_view text, 
 class Indexer {
  public:
   void add(const fs::path& path) {
-    shards_.push_back({path.string(), io::map_file(path, "a tar file")});
+    shards_.push_back({path.string(), map_file(path, "a tar file")});
     key_.clear();
     for (const TarMember& member : tar_members(shards_.back().file.bytes, shards_.back().name)) add(member);
     finish_sample();

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/counts.hpp"
 #include "io/elements.hpp"
 #include "io/messages.hpp"
 
@@ -14,8 +15,7 @@ namespace sylvit::io {
 
 namespace {
 
-/// Blocks that a file may have: its depth axis decides how many tensors are listed.
-constexpr std::int64_t most_blocks = 4096;
+using base::most_blocks;
 
 /// What kind of parameter an array is, by its axes in flax and in timm.
 enum class Kind : std::uint8_t {

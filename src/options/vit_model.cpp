@@ -8,6 +8,7 @@
 #include "io/messages.hpp"
 #include "options/numbers.hpp"
 #include "runtime/host_cpu.hpp"
+#include "terminal/print.hpp"
 #include "vit/init.hpp"
 #include "vit/weights.hpp"
 
@@ -50,7 +51,7 @@ void TransformOptions::add_to(CLI::App& command) {
 }
 
 void print_warnings(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) fmt::print(stderr, "sylvit: {}\n", line);
+  for (const std::string& line : lines) terminal::print(stderr, "sylvit: {}\n", line);
 }
 
 void check_host_memory(const VitConfig& config) {
@@ -144,8 +145,8 @@ std::vector<std::string> VitModel::warnings(const TransformOptions* images) cons
 }
 
 void VitModel::warn_of_interpolation(const VitConfig& config) const {
-  fmt::print(stderr, "sylvit: warning: the positions of {} were interpolated to {} x {} patches\n", file_->name(),
-             config.grid_height(), config.grid_width());
+  terminal::print(stderr, "sylvit: warning: the positions of {} were interpolated to {} x {} patches\n", file_->name(),
+                  config.grid_height(), config.grid_width());
 }
 
 std::vector<std::vector<float>> VitModel::values(const VitConfig& config) const {

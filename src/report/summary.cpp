@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fmt/core.h>
 
+#include "terminal/print.hpp"
 #include "tuning/estimated.hpp"
 
 namespace sylvit::report {
@@ -73,37 +74,37 @@ void print_summary(const Report& report) {
       device_width = std::max(device_width, device_text(report, r, device).size());
     for (const ModelReport& model : report.runs[r].models) model_width = std::max(model_width, model.label.size());
   }
-  fmt::print("{:<{}}  {:<{}}  {:<4}  {:>9}  {:>7}  {:>8}  {:>18}  {:>9}  {:>8}  {:>6}\n", "device", device_width,
-             "model", model_width, "type", "images/s", "GFLOP/s", "ceiling", pass_text(Pass::forward_backward),
-             "memory", "error", "top-1");
+  terminal::print("{:<{}}  {:<{}}  {:<4}  {:>9}  {:>7}  {:>8}  {:>18}  {:>9}  {:>8}  {:>6}\n", "device", device_width,
+                  "model", model_width, "type", "images/s", "GFLOP/s", "ceiling", pass_text(Pass::forward_backward),
+                  "memory", "error", "top-1");
   for (std::size_t r = 0; r < report.runs.size(); ++r)
     for (const Result& result : report.runs[r].results) {
       const Run& run = report.runs[r];
       const Speed* forward = speed_of(result, Pass::forward, run.batch);
       const Speed* backward = speed_of(result, Pass::forward_backward, run.batch);
-      fmt::print("{:<{}}  {:<{}}  {:<4}  {:>9}  {:>7}  {:>8}  {:>18}  {:>9}  {:>8}  {:>6}\n",
-                 device_text(report, r, run.devices[static_cast<std::size_t>(result.device)]), device_width,
-                 run.models[static_cast<std::size_t>(result.model)].label, model_width, result.dtype,
-                 forward ? number_text(forward->images_per_s) : "-", forward ? number_text(forward->gflops) : "-",
-                 forward ? share_text(forward->compute_share) : "-",
-                 backward ? number_text(backward->images_per_s) : "-",
-                 forward ? readable_bytes(static_cast<std::size_t>(forward->peak_bytes)) : "-",
-                 result.accuracy ? error_text(result.accuracy->logits.l2) : "-",
-                 result.accuracy ? share_text(result.accuracy->top1_agreement) : "-");
+      terminal::print("{:<{}}  {:<{}}  {:<4}  {:>9}  {:>7}  {:>8}  {:>18}  {:>9}  {:>8}  {:>6}\n",
+                      device_text(report, r, run.devices[static_cast<std::size_t>(result.device)]), device_width,
+                      run.models[static_cast<std::size_t>(result.model)].label, model_width, result.dtype,
+                      forward ? number_text(forward->images_per_s) : "-", forward ? number_text(forward->gflops) : "-",
+                      forward ? share_text(forward->compute_share) : "-",
+                      backward ? number_text(backward->images_per_s) : "-",
+                      forward ? readable_bytes(static_cast<std::size_t>(forward->peak_bytes)) : "-",
+                      result.accuracy ? error_text(result.accuracy->logits.l2) : "-",
+                      result.accuracy ? share_text(result.accuracy->top1_agreement) : "-");
     }
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
     const Run& run = report.runs[r];
     for (const ScoreRatio& ratio : score_ratios(report))
       if (ratio.run == r && ratio.pass == Pass::forward && ratio.batch == run.batch)
-        fmt::print("{} is {:.2f} times as fast as softmax ({}, {})\n",
-                   run.models[static_cast<std::size_t>(ratio.other->model)].label, ratio.speedup,
-                   device_text(report, r, run.devices[static_cast<std::size_t>(ratio.other->device)]),
-                   ratio.other->dtype);
+        terminal::print("{} is {:.2f} times as fast as softmax ({}, {})\n",
+                        run.models[static_cast<std::size_t>(ratio.other->model)].label, ratio.speedup,
+                        device_text(report, r, run.devices[static_cast<std::size_t>(ratio.other->device)]),
+                        ratio.other->dtype);
     for (const Result& result : run.results)
       if (const std::string text = outside_text(run, result); !text.empty())
-        fmt::print("beyond the tolerance of {}: {}\n", number_text(result.tolerance), text);
+        terminal::print("beyond the tolerance of {}: {}\n", number_text(result.tolerance), text);
     for (const DeviceReport& device : run.devices)
-      if (device.estimated) fmt::print("{}: {}\n", device_text(report, r, device), tuning::estimated_note);
+      if (device.estimated) terminal::print("{}: {}\n", device_text(report, r, device), tuning::estimated_note);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 
+#include "base/printable.hpp"
 #include "runtime/architecture.hpp"
 #include "runtime/host_cpu.hpp"
 #include "runtime/kernel_library.hpp"
@@ -133,7 +134,7 @@ void warn_on_standard_error(std::string_view sentence) {
   static std::mutex mutex;
   static std::set<std::string, std::less<>> said;
   const std::scoped_lock lock(mutex);
-  if (said.emplace(sentence).second) std::cerr << "sylvit: warning: " << sentence << '\n';
+  if (said.emplace(sentence).second) std::cerr << "sylvit: warning: " << base::printable(sentence) << '\n';
 }
 
 }  // namespace

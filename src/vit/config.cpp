@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/counts.hpp"
 #include "base/head_sizes.hpp"
 #include "base/names.hpp"
 #include "base/require.hpp"
@@ -29,7 +30,6 @@ constexpr std::array patch_sizes{32, 16, 8};
 void VitConfig::check() const {
   const auto number = [](std::int64_t value) { return std::to_string(value); };
   const std::array positive{std::pair{"width", width},
-                            std::pair{"depth", depth},
                             std::pair{"heads", heads},
                             std::pair{"MLP width", mlp},
                             std::pair{"patch", patch},
@@ -41,6 +41,8 @@ void VitConfig::check() const {
   for (const auto& [name, value] : positive)
     require(value > 0 && value <= largest,
             "the model's " + std::string(name) + " is " + number(value) + ", and must be 1 to " + number(largest));
+  require(depth > 0 && depth <= base::most_blocks,
+          "the model's depth is " + number(depth) + ", and must be 1 to " + number(base::most_blocks));
   require(width % heads == 0,
           "the width " + number(width) + " is not a multiple of the number of heads, " + number(heads));
   require(base::is_head_size(head_size()),

@@ -7,8 +7,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/temporary_file.hpp"
+#include "io/files.hpp"
 #include "io/messages.hpp"
-#include "io/temporary_file.hpp"
 
 namespace sylvit::vit {
 
@@ -37,8 +38,7 @@ std::string text_of(const Json* value) { return value != nullptr && value->is_st
 
 /// The document; nothing if it is not of timm's form.
 std::optional<Json> read_document(const std::filesystem::path& path) {
-  const io::MappedFile file = io::map_file(path, "a config.json");
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+  const std::string text = io::read_text(path, "a config.json", most_bytes);
   Json json = parsed_json(text, most_bytes, path.string(), wanted);
   if (text_of(find(json, "architecture")).empty()) return {};
   return json;
@@ -299,7 +299,7 @@ void check_timm_config_free(const std::filesystem::path& weights) {
 void write_timm_config(const std::filesystem::path& weights, const VitConfig& config, const ImageTransform& images) {
   check_timm_config_free(weights);
   const std::string text = timm_json(config, images).dump(2) + "\n";
-  io::TemporaryFile file(timm_config_path(weights));
+  base::TemporaryFile file(timm_config_path(weights));
   file.write(std::as_bytes(std::span(text)));
   file.flush();
   file.rename_into_place();

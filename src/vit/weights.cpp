@@ -106,9 +106,13 @@ VitConfig adapted_to(VitConfig config, const io::WeightsFile& file) {
 }
 
 VitWeights read_weights(const io::WeightsFile& file, const VitConfig& config) {
+  config.check();  // so that a file cannot make the list endless
   const std::vector<VitParameter> wanted = vit_parameters(config);
+  std::vector<std::string_view> names;
+  for (const VitParameter& parameter : wanted) names.push_back(parameter.name);
+  std::ranges::sort(names);
   for (const io::TensorInfo& info : file.tensors())
-    if (std::ranges::none_of(wanted, [&](const VitParameter& parameter) { return parameter.name == info.name; }))
+    if (!std::ranges::binary_search(names, std::string_view(info.name)))
       throw Error(file.name() + " holds " + io::in_quotes(info.name) + " " + info.shape.text() +
                       ", which this model does not have",
                   "check the model's options, or see 'sylvit info'");

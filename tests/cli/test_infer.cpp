@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "cli/progress.hpp"
 #include "images/transform.hpp"
@@ -156,7 +158,7 @@ TEST_SUITE("cli/infer") {
     const std::string start = tiny + image("rgb8.png");
     check_fails(start + " --labels " + write_text(directory, "three", "a\nb\nc\n"), 1,
                 {"three has 3 labels", "5 classes"});
-    check_fails(start + " --labels /nonexistent", 1, {"/nonexistent", "No such file"});
+    check_fails(start + " --labels /nonexistent", 1, {"/nonexistent does not exist"});
     const auto refused = [&](const std::string& subset, const std::string& part, const std::string& more = "") {
       check_fails(start + more + " --classes-subset " + write_text(directory, "subset", subset), 1, {"subset", part});
     };
@@ -172,6 +174,15 @@ TEST_SUITE("cli/infer") {
     refused("0\ncow\n", "neither a label nor a class number", labels);
     refused("dog\n1\n", "line 2", labels);
     refused("cat\n", "classes 0 and 4", labels);
+    // What has no end, and what waits for somebody who writes.
+    REQUIRE(mkfifo((directory.path() / "pipe").c_str(), 0600) == 0);
+    const std::string large = write_text(directory, "large", std::string(17 << 20, '\n'));
+    for (const char* option : {" --labels ", " --classes-subset "}) {
+      for (const std::string& file : {std::string("/dev/zero"), std::string("/dev/full"), (directory.path() / "pipe").string()})
+        check_fails(start + option + file, 1, {file + " is not a regular file"});
+      check_fails(start + option + large, 1, {"large has 17825792 bytes", "may have 16777216"});
+      check_fails(start + option + directory.path().string(), 1, {"is a directory, not a file of "});
+    }
   }
 
   TEST_CASE("what cannot be read is named, the rest goes on, the exit code is 1") {
@@ -222,6 +233,53 @@ TEST_SUITE("cli/infer") {
     CHECK(empty[1]["error"].get<std::string>().find("inner.png has no file") != std::string::npos);
   }
 
+  TEST_CASE("nothing that a file or its name holds steers a terminal") {
+    const TemporaryDirectory directory;
+    const std::string folder = directory.path() / "\x1b[31m\u202e";
+    fs::create_directory(folder);
+    const std::string named = folder + "/a\x9b\n.png";
+    fs::copy_file(image_directory() / "rgb8.png", named);
+    std::ofstream(folder + "/b\x1b.png") << "no image";
+    const std::string labels = write_text(directory, "labels", "\x1b]0;x\x07\nb\u009b\nc\u2066\n\x7f\n\xff\n");
+    const auto steers = [](const std::string& text) {
+      return std::ranges::any_of(text, [](char c) { return (c >= 0 && c < ' ' && c != '\n') || c == '\x7f'; }) ||
+             text.find("\xc2\x9b") != std::string::npos || text.find("\u202e") != std::string::npos ||
+             text.find("\u2066") != std::string::npos || text.find('\xff') != std::string::npos;
+    };
+    const std::string arguments = tiny + " '" + folder + "' --labels " + labels;
+    const auto text = run_sylvit("infer" + arguments);
+    CHECK(text.exit_code == 1);
+    CHECK(!steers(text.output));
+    CHECK(!steers(text.errors));
+    CHECK(text.output.find(R"(\x1b[31m\xe2\x80\xae/a\x9b\x0a.png)") != std::string::npos);
+    CHECK(text.output.find(R"(  \x1b]0;x\x07)") != std::string::npos);
+    CHECK(text.output.find(R"(  \xff)") != std::string::npos);
+    CHECK(std::ranges::count(text.output, '\n') == 6);
+    CHECK(text.errors.find(R"(/b\x1b.png is neither)") != std::string::npos);
+    CHECK(std::ranges::count(text.errors, '\n') == 2);
+
+    // JSON has the texts themselves, and its bytes are ASCII.
+    const auto json = run_sylvit("infer --json" + arguments);
+    CHECK(json.exit_code == 1);
+    CHECK(std::ranges::all_of(json.output, [](char c) { return c == '\n' || (c >= ' ' && c < '\x7f'); }));
+    const Json images = Json::parse(json.output)["images"];
+    CHECK(images[0]["path"] == folder + "/a\ufffd\n.png");
+    std::vector<std::string> found;
+    for (const Json& one : images[0]["top"]) found.push_back(one["label"]);
+    std::ranges::sort(found);
+    CHECK(found == std::vector<std::string>{"\x1b]0;x\x07", "\x7f", "b\u009b", "c\u2066", "\ufffd"});
+
+    // Words of the command line, whichever part refuses them.
+    for (const char* words : {"infer '\x1b[2J' --top '\x1b[2J'", "info '\x1b[2J'",
+                              "infer '\x1b[2J' --seed 1 --model '\x1b[2J'"}) {
+      const auto refused = run_sylvit(words);
+      CAPTURE(words);
+      CHECK(refused.exit_code != 0);
+      CHECK(!steers(refused.errors));
+      CHECK(refused.errors.find(R"(\x1b[2J)") != std::string::npos);
+    }
+  }
+
   TEST_CASE("a wrong command line is 2, a model that cannot be is 1") {
     check_fails("", 2, {"images is required"});
     const std::string one = image("grey.jpg");
@@ -242,6 +300,9 @@ TEST_SUITE("cli/infer") {
     CHECK(progress_line("images", 0, 9, 1, "", 200) == "[                    ] 0/9 images");
     CHECK(progress_line("images", 1, 7201, 1, "", 200).find("2:00:00 left") != std::string::npos);
     CHECK(progress_line("images", 50, 200, 10, "", 12).size() == 12);
+    // Cut between characters, and with a note that cannot steer the terminal.
+    CHECK(progress_line("ääää", 1, 2, 0, "", 28) == "[==========          ] 1/2 ä");
+    CHECK(progress_line("runs", 1, 2, 0, "\x1b[2J", 200) == "[==========          ] 1/2 runs, \\x1b[2J");
     // Standard error is no terminal here.
     std::string many;
     for (int i = 0; i < 40; ++i) many += image("grey.jpg");

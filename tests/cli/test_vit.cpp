@@ -260,10 +260,11 @@ TEST_SUITE("cli/vit") {
       check_refused(
           "run vit " + tiny + " --seed 1 --score relu --input " + in + " --output " + none + " --divisor " + divisor,
           none, {"--divisor", "positive"});
-    check_refused("init --width 1048576 --heads 4096 --depth 1048576 --output " + none, none,
+    check_refused("init --width 1048576 --heads 4096 --depth 4096 --output " + none, none,
                   {"parameters", "this machine's memory"});
-    check_refused("bench vit --width 1048576 --heads 4096 --depth 1048576", none,
+    check_refused("bench vit --width 1048576 --heads 4096 --depth 4096", none,
                   {"cannot allocate", "the device has"});
+    check_refused("init --depth 4097 --output " + none, none, {"depth is 4097", "1 to 4096"});
     check_refused("bench vit " + tiny + " --image-size 8 --batch 1000000000000", none,
                   {"cannot allocate", "the images", "the device has"});
     check_refused("bench vit " + tiny + " --image-size 8 --batch 9223372036854775807", none,

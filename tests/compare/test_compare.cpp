@@ -230,6 +230,22 @@ TEST_SUITE("compare/compare") {
     CHECK(worse.exit_code == 1);
     CHECK(has(worse.errors, "relative error"));
     CHECK(compare(against + (directory.path() / "exact.json").string() + " --max-error 0.6").exit_code == 0);
+
+    // A report of a stranger, whose names would clear the screen.
+    Json steering = report;
+    for (Json& run : steering["runs"]) {
+      run["devices"][0]["name"] = "\x1b[2J\u202ecard";
+      run["results"][0]["accuracy"]["first_outside"] = "\x1b]0;layer\x07";
+      run["results"][0]["accuracy"]["first_outside_error"] = 1;
+    }
+    write(directory.path() / "steering.json", steering.dump());
+    const CommandResult harmless = compare(" --merge " + (directory.path() / "steering.json").string() + " --out " +
+                                           (directory.path() / "z").string());
+    CHECK(harmless.exit_code == 0);
+    CHECK(has(harmless.output, R"(\x1b[2J\xe2\x80\xaecard)"));
+    CHECK(has(harmless.output, R"(\x1b]0;layer\x07)"));
+    CHECK(!has(harmless.output, "\x1b"));
+    CHECK(!has(harmless.output, "\u202e"));
   }
 
   TEST_CASE("what cannot work is said in one sentence, before anything is measured") {

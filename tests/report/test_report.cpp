@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 #include "compare/inputs.hpp"
+#include "report/charts.hpp"
 #include "report/errors.hpp"
 #include "report/html.hpp"
 #include "report/json.hpp"
@@ -80,6 +83,13 @@ Report sample() {
   }
   report.pairs.push_back({0, 1, 0, 0, errors_like(1e-6), 1, {{"head", errors_like(1e-6)}}});
   return report;
+}
+
+/// In bytes, so far.
+std::size_t peak_memory() {
+  struct rusage usage {};
+  REQUIRE(::getrusage(RUSAGE_SELF, &usage) == 0);
+  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
 }
 
 Report changed(const std::function<void(Report&)>& change) {
@@ -185,13 +195,24 @@ TEST_SUITE("report/report") {
     // What is not finite is null, and not known when it is read back.
     const Report report = changed([](Report& r) { r.runs[0].results[0].accuracy->logits.l2 = INFINITY; });
     CHECK(std::isnan(parse_report(report_json(report), "x").runs[0].results[0].accuracy->logits.l2));
-    // The smallest number, and a command line with thousands of files.
+    // So is what is as good as infinite, and the smallest numbers are 0. A command line may have thousands of files.
     const Report large = changed([](Report& r) {
       r.runs[0].results[0].accuracy->logits.l2 = 5e-324;
+      r.runs[0].results[0].accuracy->logits.max = -1e-99;
+      r.runs[0].results[0].accuracy->loss = 1e300;
       r.runs[0].command = std::string(100'000, 'x');
     });
     const std::string large_text = report_json(large);
-    CHECK(report_json(parse_report(large_text, "x")) == large_text);
+    const Report back = parse_report(large_text, "x");
+    CHECK(report_json(back) == large_text);
+    CHECK(back.runs[0].results[0].accuracy->logits.l2 == 0);
+    CHECK(back.runs[0].results[0].accuracy->logits.max == -1e-99);
+    CHECK(std::isnan(back.runs[0].results[0].accuracy->loss));
+    // In any order of the keys.
+    const nlohmann::json sorted = nlohmann::json::parse(text);
+    CHECK(sorted.begin().key() == "kind");
+    CHECK(sorted.rbegin().key() == "schema");
+    CHECK(report_json(parse_report(sorted.dump(), "x")) == text);
   }
 
   TEST_CASE("a damaged report is refused with one sentence, wherever it is cut") {
@@ -232,6 +253,15 @@ TEST_SUITE("report/report") {
     check("\"cores\": 2", "\"cores\": 1e300", {"runs[0].cores", "whole number"});
     check("\"cores\": 2", "\"cores\": 18446744073709551615", {"runs[0].cores", "whole number"});
     check("\"cores\": 2,", "", {"runs[0].cores", "missing"});
+    check("\"cores\": 2", "\"cores\": 2, \"cores\": 3", {"runs[0].cores", "twice"});
+    check("\"cores\": 2", "\"cores\": 2.0", {"runs[0].cores", "whole number"});
+    check("\"seconds\": 1.5", "\"seconds\": 1e101", {"runs[0].seconds", "too large"});
+    check("\"seconds\": 1.5", "\"seconds\": 1e999", {"damaged"});
+    check("\"seconds\": 1.5", "\"seconds\": [1]", {"runs[0].seconds", "no number"});
+    check("\"accuracy\": {", "\"accuracy\": 5, \"x\": {",
+          {"runs[0].results[0].accuracy", "neither null nor an object"});
+    check("\"top1\": [", "\"top1\": [[],", {"runs[0].results[0].top1[0]", "whole number"});
+    check("\"logits\": [", "\"logits\": [true,", {"runs[0].results[0].logits[0]", "no number"});
     check("\"cores\": 2", "\"cores\": 2, \"kores\": 2", {"runs[0]", "unknown key", "kores"});
     check("\"cold\": false", "\"cold\": 0", {"runs[0].cold", "true nor false"});
     check("\"device\": 0", "\"device\": 1", {"runs[0].results[0].device", "1", "1"});
@@ -245,9 +275,37 @@ TEST_SUITE("report/report") {
     check("\"pass\": \"backward\"", "\"pass\": 1", {"speeds[2].pass", "no pass"});
     check("\"host\": \"a processor\"", "\"host\": \"" + std::string(5'000'000, 'x') + "\"", {"runs[0].host", "longer"});
     check_error([] { (void)parse_report("[]", "x"); }, {"no report"});
+    check_error([] { (void)parse_report(R"({"runs": 5, "kind": "sylvit compare", "schema": 2})", "x"); }, {"schema 2"});
     check_error([] { (void)parse_report(report_json(sample()) + '\0' + "more", "x"); }, {"x", "damaged", "zero byte"});
     check_error([] { (void)read_report("/nonexistent.json"); }, {"/nonexistent.json"});
     check_error([] { (void)read_report("/"); }, {"directory"});
+  }
+
+  TEST_CASE("a report is read without making more of it than it is") {
+    // Lists in lists, objects in objects and lists without end, as large as a file may be: each is refused where it
+    // stops being a report, so that memory is asked for what fits in one alone.
+    const auto refused = [](const std::string& rest, std::initializer_list<std::string> parts) {
+      const std::string start = R"({"kind":"sylvit compare","schema":1,"pairs":[],"runs":[)";
+      const std::size_t before = peak_memory();
+      check_error([&] { (void)parse_report(start + rest, "x"); }, parts);
+      const std::size_t made = peak_memory() - before;
+      CAPTURE(made);
+      CHECK(made < 3 * rest.size() + (std::size_t{64} << 20));
+    };
+    std::string lists;
+    for (int i = 0; i < 10'000'000; ++i) lists += "[],";
+    refused(lists + "[]]}", {"runs[0]", "no JSON object"});
+    refused(R"({"results":[)" + lists + "[]]}]}", {"runs[0].results[0]", "no JSON object"});
+    refused(R"({"results":[{"top1":[)" + lists + "[]]}]}]}", {"runs[0].results[0].top1[0]", "no whole number"});
+    std::string zeros;
+    for (int i = 0; i < 10'000'002; ++i) zeros += "0,";
+    refused(R"({"results":[{"top1":[)" + zeros + "0]}]}]}", {"runs[0].results[0].top1[10000000]", "10000000 entries"});
+    refused(R"({"cores":)" + lists.substr(0, 30) + "]}", {"runs[0].cores", "no whole number"});
+
+    std::vector<Result> many(10'001, sample().runs[0].results[0]);
+    for (Result& result : many) result.accuracy->layers.clear();
+    const Report large = changed([&](Report& r) { r.runs[0].results = many; });
+    check_error([&] { (void)parse_report(report_json(large), "x"); }, {"10001 results", "10000"});
   }
 
   TEST_CASE("nothing that a report holds becomes markup") {
@@ -414,5 +472,65 @@ TEST_SUITE("report/report") {
     CHECK(!has(svg, "inf"));
     CHECK(std::count(svg.begin(), svg.end(), 'L') == 1);
     CHECK(!has(plot("none", axis_for("x", true, {}), axis_for("y", false, {}), {}), "nan"));
+  }
+
+  TEST_CASE("no number makes a plot or a page that is none") {
+    constexpr double smallest = 5e-324;
+    constexpr double largest = 1.7976931348623157e308;
+    const std::vector<double> numbers{0,    smallest, -smallest, 1e-310, 1e-300,  1e-100, 1,        1 + 1e-15,
+                                      1e16, 1e100,    1e300,     1e305,  largest, -1,     -largest, INFINITY};
+    const auto sound = [](const std::string& html) {
+      // As numbers of attributes and of ticks; "info" and the like have letters around them.
+      for (const char* none : {"\"nan", "\"-nan", "\"inf", "\"-inf", ">nan", ">-nan", ">inf", ">-inf", "nane", "infe",
+                               " nan", " -nan", "Lnan", "Mnan", ":nan", ":inf"})
+        if (has(html, none)) return false;
+      return true;
+    };
+    for (const double a : numbers)
+      for (const double b : numbers)
+        for (const bool logarithmic : {false, true}) {
+          CAPTURE(a);
+          CAPTURE(b);
+          CAPTURE(logarithmic);
+          const std::vector<Series> series{{.points = {{a, b}, {b, a}, {a, a, "t", b, a, "label"}}, .marks = true}};
+          const PlotAxis from_values = axis_for("x", logarithmic, {a, b});
+          PlotAxis as_given{"y", logarithmic, a, b};
+          for (const bool powers : {false, true}) {
+            as_given.powers_of_two = powers;
+            const std::string svg = plot("what", from_values, as_given, series);
+            CHECK(sound(svg));
+            CHECK(svg.size() < 200'000);
+          }
+          LineChart chart;
+          chart.lines = {{"line", series[0].points}};
+          chart.logarithmic_x = chart.powers_of_two = logarithmic;
+          CHECK(sound(line_chart("what", chart)));
+          CHECK(sound(bars({{"one", "1", a, b, a, 0}, {"two", "2", b, a, b, 1}})));
+        }
+    // In every field of a report, as it is measured and as it is read back.
+    for (const double number : numbers) {
+      CAPTURE(number);
+      const Report report = changed([&](Report& r) {
+        for (Result& result : r.runs[0].results) {
+          result.accuracy->logits.l2 = result.accuracy->layers[0].errors.l2 = result.tolerance = number;
+          for (Speed& speed : result.speeds) {
+            speed.ms = {number, number, number, number, 1};
+            speed.images_per_s = speed.gflops = speed.compute_share = speed.bandwidth_share = number;
+          }
+          for (LayerTime& layer : result.layers) layer.ms = layer.flops = layer.bytes = number;
+        }
+        r.runs[0].devices[0].bandwidth_gbs = r.runs[0].devices[0].ceilings[0].gflops = number;
+      });
+      CHECK(!report_html(report).empty());
+      const std::string text = report_json(report);
+      if (number < 0 && number > -1e100 && number < -1e-100) continue;  // refused, as above
+      const Report back = parse_report(text, "x");
+      const std::string page = report_html(back);
+      for (std::size_t at = 0; (at = page.find("<svg", at)) != std::string::npos;) {
+        const std::size_t end = page.find("</svg>", at);
+        CHECK(sound(page.substr(at, end - at)));
+        at = end;
+      }
+    }
   }
 }
