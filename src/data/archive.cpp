@@ -7,6 +7,7 @@
 #include <archive_entry.h>
 #include <memory>
 
+#include "base/printable.hpp"
 #include "io/messages.hpp"
 
 namespace sylvit::data {
@@ -44,7 +45,7 @@ class Reader {
   }
   [[noreturn]] void fail() const {
     const char* reason = archive_error_string(get());
-    throw Error(name_ + " is corrupt or ends early: " + io::escaped(reason != nullptr ? reason : "unknown reason"));
+    throw Error(name_ + " is corrupt or ends early: " + base::printable(reason != nullptr ? reason : "unknown reason"));
   }
 
  private:

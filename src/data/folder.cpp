@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/printable.hpp"
 #include "data/file_images.hpp"
 #include "io/messages.hpp"
 
@@ -59,7 +60,7 @@ std::optional<fs::path> classes_above(const fs::path& folder) {
   if (!top.images.empty()) {
     const std::string hint = "a class is a folder of images, and the source is the folder of the classes";
     const std::optional<fs::path> above = classes_above(folder);
-    throw Error(name + " holds images (" + io::escaped(top.images.front()) + ") and not one folder for each class",
+    throw Error(name + " holds images (" + base::printable(top.images.front()) + ") and not one folder for each class",
                 above ? "did you mean " + above->string() + "?" : hint);
   }
   if (top.folders.empty()) throw Error(name + " holds neither folders of images nor any other images that are known");
@@ -92,7 +93,7 @@ Source open_folder(const fs::path& folder) {
     }
     for (const std::string& below : files.folders)
       if (has_images(folder / name / below))
-        throw Error((folder / name).string() + " holds images and also a folder of images, " + io::escaped(below),
+        throw Error((folder / name).string() + " holds images and also a folder of images, " + base::printable(below),
                     "a class is one folder: move the images, so that it is clear which class they are of");
     const auto number = static_cast<std::int64_t>(source.classes.size());
     for (const std::string& file : files.images) {
@@ -104,7 +105,7 @@ Source open_folder(const fs::path& folder) {
   if (source.classes.empty()) refuse_without_classes(folder, top);
   if (!top.images.empty())
     throw Error(
-        folder.string() + " holds images beside its folders of classes (" + io::escaped(top.images.front()) + ")",
+        folder.string() + " holds images beside its folders of classes (" + base::printable(top.images.front()) + ")",
         source.classes.size() == 1 ? "" : "an image outside of a class has no label: move it");
   if (!empty.empty())
     throw Error("the class " + io::in_quotes(empty.front()) + " of " + folder.string() + " has no images" +

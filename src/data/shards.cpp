@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/printable.hpp"
 #include "data/archive.hpp"
 #include "data/mapped_file.hpp"
 #include "data/source.hpp"
@@ -41,7 +42,7 @@ class ShardImages final : public Images {
     return image_extents(bytes(index), name(index));
   }
   std::string name(std::int64_t index) const override {
-    return shards_[member(index).shard].name + ": " + io::escaped(member(index).path);
+    return shards_[member(index).shard].name + ": " + base::printable(member(index).path);
   }
   Image image(std::int64_t index) const override { return decode_image(bytes(index), name(index)); }
   bool worth_keeping() const override { return true; }
@@ -132,12 +133,12 @@ class Indexer {
     }
     if (extension == "jpg" || extension == "jpeg" || extension == "png") {
       if (image_)
-        throw Error(where() + " has two images, " + io::escaped(image_->path) + " and " + io::escaped(member.path));
+        throw Error(where() + " has two images, " + base::printable(image_->path) + " and " + base::printable(member.path));
       image_ = Member{static_cast<std::uint32_t>(shards_.size() - 1), member.path, member.begin, member.bytes};
     } else if (extension == "cls" || (extension == "json" && !numbers_)) {
       const auto bytes = shards_.back().file.bytes.subspan(member.begin, member.bytes);
       const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      const std::string file = shards_.back().name + ": " + io::escaped(member.path);
+      const std::string file = shards_.back().name + ": " + base::printable(member.path);
       if (extension == "cls")
         numbers_ = numbers_of_text(text, file);
       else
@@ -147,8 +148,8 @@ class Indexer {
 
   void finish_sample() {
     if (image_ && !numbers_)
-      throw Error(where() + " has no label", "a label is a file " + io::escaped(key_) + ".cls with a number, or " +
-                                                 io::escaped(key_) + ".json with a \"label\"");
+      throw Error(where() + " has no label", "a label is a file " + base::printable(key_) + ".cls with a number, or " +
+                                                 base::printable(key_) + ".json with a \"label\"");
     if (numbers_ && !image_) throw Error(where() + " has a label, and no .jpg or .png");
     if (image_) {
       labels_.add(std::move(*numbers_), where());

@@ -10,6 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.hpp"
 #include "io/messages.hpp"
 
 namespace sylvit::vit {
@@ -88,7 +89,7 @@ template <class Parse, class Enum>
 void read_name(const Json& value, Enum& to, const std::string& where, const std::string& member, const Parse& parse) {
   if (!value.is_string()) fail(where, member, value, "a name");
   try {
-    to = parse(io::escaped(value.get_ref<const std::string&>()));
+    to = parse(base::printable(value.get_ref<const std::string&>()));
   } catch (const Error& error) {
     throw Error(where + ": " + error.failure(), error.advice());
   }
