@@ -175,14 +175,15 @@ TEST_SUITE("cli/vit") {
     const std::string in = write_input(directory, 12, {0, 1, 2});
     REQUIRE(run_sylvit("init " + tiny + " --image-size 8 --output " + weights).exit_code == 0);
     const std::string rest = " --weights " + weights + " --input " + in + " --output " + out;
-    check_refused("run vit " + tiny + " --gate" + rest, out, {"blocks.0.attn.gate.weight"});
+    const std::string any = rest + " --override";
+    check_refused("run vit " + tiny + " --gate" + any, out, {"blocks.0.attn.gate.weight"});
     const std::string other = "--width 48 --heads 3 --patch 4 ";
-    check_refused("run vit " + other + "--depth 2 --mlp 96" + rest, out,
+    check_refused("run vit " + other + "--depth 2 --mlp 96" + any, out,
                   {"blocks.0.mlp.fc1.weight", "[80, 48]", "[96, 48]"});
-    check_refused("run vit " + other + "--depth 1 --mlp 80" + rest, out, {"blocks.1."});
+    check_refused("run vit " + other + "--depth 1 --mlp 80" + any, out, {"blocks.1."});
     check_refused("run vit " + tiny + " --image-size 16" + rest, out, {"12 x 12", "16"});
-    check_refused("run vit " + tiny + " --channels 1" + rest, out, {"3 channels", "takes 1"});
-    check_refused("run vit " + other + "--depth 2 --mlp 80 --classes 5" + rest, out,
+    check_refused("run vit " + tiny + " --channels 1" + any, out, {"3 channels", "takes 1"});
+    check_refused("run vit " + other + "--depth 2 --mlp 80 --classes 5" + any, out,
                   {"head.weight", "[7, 48]", "[5, 48]"});
     check_refused("run vit " + tiny + " --weights " + in + " --input " + in + " --output " + out, out,
                   {"in12.safetensors", "no Vision Transformer"});
@@ -213,9 +214,11 @@ TEST_SUITE("cli/vit") {
     REQUIRE(run_sylvit("init " + tiny + " --image-size 8 --seed 5 --output " + weights).exit_code == 0);
     std::ofstream(npz, std::ios::binary) << as_npz(weights, tiny_config());
     const auto info = run_sylvit("info " + npz + " --list");
-    CHECK(info.output.find("width 48, depth 2, MLP 80, patch 4 (guessed), 7 classes, images of 8 x 8") !=
-          std::string::npos);
-    CHECK(info.output == run_sylvit("info " + weights + " --list").output);
+    const std::string sizes = "width 48, depth 2, MLP 80, patch 4, 7 classes, images of 8 x 8";
+    const std::string from_file = run_sylvit("info " + weights + " --list").output;
+    CHECK(info.output.find(sizes) != std::string::npos);
+    // The same tensors; where the configuration comes from is another matter.
+    CHECK(info.output.substr(0, info.output.find("  width ")) == from_file.substr(0, from_file.find("  width ")));
     CHECK(vit::config_of_tensors(io::WeightsFile::open(npz)).config.heads == 3);
 
     REQUIRE(run_sylvit("run vit " + tiny + " --weights " + weights + " --input " + in + " --output " + out).exit_code ==

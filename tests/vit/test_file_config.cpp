@@ -161,7 +161,7 @@ TEST_SUITE("vit/file_config") {
     refused(changed(config, "width", -48), {"width -48", "width 48"});
     refused(changed(config, "width", 48.5), {"width 48.5", "whole number"});
     refused(changed(config, "heads", std::uint64_t{1} << 63U), {"heads 9223372036854775808", "whole number"});
-    refused(changed(config, "heads", 0), {"number of heads is 0"});
+    refused(changed(config, "heads", 0), {"heads is 0"});
     refused(changed(config, "patch", 0), {"patch 0", "patch 4"});
     refused(changed(config, "depth", 1 << 20), {"depth 1048576", "depth 2"});
     refused(changed(config, "image_height", 1 << 20), {"1048576 x 8", "pos_embed", "[1, 5, 48]"});
