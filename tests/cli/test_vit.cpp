@@ -204,6 +204,65 @@ TEST_SUITE("cli/vit") {
     CHECK(run.errors.find("interpolated to 3 x 3") != std::string::npos);
   }
 
+  TEST_CASE("the file says which model it is, run vit writes what ran, info says where it comes from") {
+    const TemporaryDirectory directory;
+    const std::string weights = directory.path() / "w.safetensors";
+    const std::string out = directory.path() / "out.safetensors";
+    const std::string none = directory.path() / "none.safetensors";
+    const std::string in = write_input(directory, 8, {0, 1, 2});
+    const std::string model = tiny + " --image-size 8 --score relu --alpha 0.5";
+    REQUIRE(run_sylvit("init " + model + " --seed 5 --output " + weights).exit_code == 0);
+    const std::string files = " --input " + in + " --output ";
+    const auto alone = run_sylvit("run vit --weights " + weights + files + out);
+    CAPTURE(alone.errors);
+    REQUIRE(alone.exit_code == 0);
+    CHECK(alone.errors.empty());
+    const std::vector<float> logits = io::SafetensorsFile::open(out).read_f32("logits");
+    const auto ran = nlohmann::json::parse(io::SafetensorsFile::open(out).metadata().at("sylvit.run"));
+    CHECK(ran["weights"] == weights);
+    CHECK(ran["score"] == "relu");
+    CHECK(ran["alpha"] == 0.5);
+    CHECK(ran["dtype"] == "f32");
+    CHECK(ran["device"].is_string());
+    CHECK(!ran["providers"].empty());
+    CHECK(ran["configuration"]["width"] == 48);
+    CHECK(!ran.contains("mean"));
+    CHECK(run_sylvit("info " + out).output.find("\"score\":\"relu\"") != std::string::npos);
+    REQUIRE(run_sylvit("run vit " + model + " --seed 5 --backward" + files + out).exit_code == 0);
+    CHECK(io::SafetensorsFile::open(out).read_f32("logits") == logits);
+    const auto backward = nlohmann::json::parse(io::SafetensorsFile::open(out).metadata().at("sylvit.run"));
+    CHECK(backward["seed"] == 5);
+    CHECK(!backward["providers"].empty());
+    check_refused("run vit --score softmax --weights " + weights + files + none, none,
+                  {"--score softmax contradicts", "w.safetensors, which was written for relu", "--override"});
+    const auto bench = run_sylvit("bench vit --seconds 0 --weights " + weights);
+    CHECK(bench.output.find("width 48, depth 2, MLP 80, patch 4, 3 heads relu forward") == 0);
+    check_refused("bench vit --score softmax --weights " + weights, none, {"--score softmax contradicts"});
+
+    const auto json = nlohmann::json::parse(run_sylvit("info --json --list " + weights).output);
+    const auto& configuration = json.at("configuration");
+    CHECK(configuration["score"] == nlohmann::json({{"value", "relu"}, {"from", "metadata"}}));
+    CHECK(configuration["mean"]["from"] == "config.json");
+    CHECK(json["list"].size() == json["tensors"]);
+    const auto text = run_sylvit("info " + weights).output;
+    CHECK(text.find("  score                relu             metadata\n") != std::string::npos);
+
+    // A model with damage in its metadata is refused, and info says why.
+    std::string bytes = test::read_file(weights);
+    bytes.replace(bytes.find("relu"), 4, "rely");
+    std::ofstream(weights, std::ios::binary) << bytes;
+    check_refused("run vit --weights " + weights + files + none, none, {"w.safetensors", "no score \"rely\""});
+    const auto info = run_sylvit("info " + weights);
+    CHECK(info.exit_code == 0);
+    CHECK(info.output.find("unknown: ") != std::string::npos);
+
+    // Another's config.json stays, and then no weights are written either.
+    const std::string folder = directory.path() / "model.safetensors";
+    std::ofstream(directory.path() / "config.json") << "{}";
+    check_refused("init " + tiny + " --output " + folder, folder, {"config.json", "not written by sylvit"});
+    CHECK(test::read_file(directory.path() / "config.json") == "{}");
+  }
+
   TEST_CASE("the same weights as an .npz of big_vision give the same logits") {
     const TemporaryDirectory directory;
     const std::string weights = directory.path() / "w.safetensors";
