@@ -163,7 +163,7 @@ TEST_SUITE("compare/compare") {
     CHECK(of_seed["images_fingerprint"] != of_files["images_fingerprint"]);
 
     // The file tells model and score; another score is for who insists.
-    const CommandResult untold = compare(unscored + "--weights " + weights + " --out " + out.string());
+    const CommandResult untold = compare(" " + unscored + "--weights " + weights + " --out " + out.string());
     CAPTURE(untold.errors);
     REQUIRE(untold.exit_code == 0);
     CHECK(untold.errors.find("w.safetensors is for relu, and no other score is compared") != std::string::npos);
@@ -172,7 +172,7 @@ TEST_SUITE("compare/compare") {
     CHECK(models[0]["score"] == "relu");
     CHECK(models[0]["name"] == of_files["name"]);
     std::filesystem::remove_all(out);
-    check_refused("--scores softmax " + unscored + "--weights " + weights, out,
+    check_refused(" --scores softmax " + unscored + "--weights " + weights, out,
                   {"--score softmax contradicts", "written for relu", "--override"});
     const std::string other = " --width 64 --depth 2 --heads 2 --mlp 80 --patch 8 --image-size 32 --classes 7 ";
     check_refused(other + quick + "--override --weights " + weights, out,
