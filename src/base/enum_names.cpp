@@ -50,9 +50,7 @@ std::string_view name_of(Pooling pooling) noexcept { return base::name_at(names(
 
 Pooling parse_pooling(std::string_view name) { return base::value_named(name, all_poolings, "pooling", "poolings"); }
 
-std::string_view name_of(Positions positions) noexcept {
-  return base::name_at(names("learned", "sincos"), positions);
-}
+std::string_view name_of(Positions positions) noexcept { return base::name_at(names("learned", "sincos"), positions); }
 
 Positions parse_positions(std::string_view name) {
   return base::value_named(name, all_positions, "positions", "positions");

@@ -70,8 +70,7 @@ Images from_image_files(const std::vector<std::string>& paths, const VitModel& s
 }
 
 bool are_image_files(const InputOptions& options) {
-  return options.images.size() > 1 ||
-         (options.images.size() == 1 && !options.images.front().ends_with(".safetensors"));
+  return options.images.size() > 1 || (options.images.size() == 1 && !options.images.front().ends_with(".safetensors"));
 }
 
 Images images_for(const InputOptions& options, const VitModel& source, const VitConfig& config) {
@@ -184,8 +183,9 @@ std::vector<Model> make_models(const InputOptions& options, std::vector<std::str
       const VitModel source(choice, options.source);
       if (source.score_is_told()) {
         scores = {Choice()};
-        warnings.push_back(fmt::format("{} is for {}, and no other score is compared; --scores with --override names others",
-                                       source.file(), name_of(source.config().score)));
+        warnings.push_back(
+            fmt::format("{} is for {}, and no other score is compared; --scores with --override names others",
+                        source.file(), name_of(source.config().score)));
       }
     }
     for (const Choice& score : scores) {

@@ -16,7 +16,7 @@ std::vector<std::int64_t> synthetic_labels(const VitConfig& config, std::int64_t
 struct InputOptions {
   std::vector<std::string> models;  ///< empty: S/16, or what the weights are of
   std::vector<std::string> scores;  ///< empty: softmax and relu, or what the weights were written for
-  VitModelOptions variations;  ///< all but its model and score
+  VitModelOptions variations;       ///< all but its model and score
   VitWeightOptions source;
   std::vector<std::string> images;  ///< files, directories, or one .safetensors; empty: synthetic ones
   std::int64_t image_count = 8;     ///< at most, of files; exactly, of synthetic ones

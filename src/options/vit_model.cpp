@@ -17,9 +17,8 @@ namespace sylvit::options {
 namespace {
 
 std::string text_of(const std::array<float, 3>& values) {
-  return values[0] == values[1] && values[1] == values[2]
-             ? fmt::format("{}", values[0])
-             : fmt::format("{},{},{}", values[0], values[1], values[2]);
+  return values[0] == values[1] && values[1] == values[2] ? fmt::format("{}", values[0])
+                                                          : fmt::format("{},{},{}", values[0], values[1], values[2]);
 }
 
 }  // namespace
@@ -28,16 +27,16 @@ void VitWeightOptions::add_to(CLI::App& command) {
   auto* file =
       command.add_option("--weights", weights, "Parameters: timm's names (safetensors) or an .npz of big_vision");
   command.add_option("--seed", seed, "Random parameters instead")->check(unsigned_number)->excludes(file);
-  command
-      .add_flag("--override", override_file, "Options may contradict what was written down with the weights")
+  command.add_flag("--override", override_file, "Options may contradict what was written down with the weights")
       ->needs(file);
 }
 
 void TransformOptions::add_to(CLI::App& command) {
   command
-      .add_option("--crop-pct", crop_pct,
-                  "The share of the resized image's shorter side that is kept (default: 0.9, or what config.json beside "
-                  "the weights says; so are the following)")
+      .add_option(
+          "--crop-pct", crop_pct,
+          "The share of the resized image's shorter side that is kept (default: 0.9, or what config.json beside "
+          "the weights says; so are the following)")
       ->check(CLI::Range(0.01, 1.0));
   const auto add = [&](const char* name, std::optional<std::array<float, 3>>& value, const char* description) {
     return command
@@ -111,12 +110,14 @@ std::vector<Assumption> VitModel::assumed(const TransformOptions* images) const 
   };
   for (const vit::ConfigMember& member : vit::config_members()) {
     const bool is_alpha = member.name == "alpha";
-    const bool counts = member.name == "score" || member.name == "heads" || member.name == "pooling" ||
-                        member.name == "gelu_tanh" || member.name == "norm_epsilon" ||
-                        (config_.score != Score::softmax &&
-                         ((is_alpha && !config_.head_alpha) || member.name == "divisor"));
+    const bool counts =
+        member.name == "score" || member.name == "heads" || member.name == "pooling" || member.name == "gelu_tanh" ||
+        member.name == "norm_epsilon" ||
+        (config_.score != Score::softmax && ((is_alpha && !config_.head_alpha) || member.name == "divisor"));
     if (counts)
-      add(!is_assumed(member.name), member.name, member.text(config_), VitModelOptions::option_for(member.name));
+      add(!is_assumed(member.name), member.name,
+          member.name == "divisor" && config_.divisor == 0 ? "the number of tokens" : member.text(config_),
+          VitModelOptions::option_for(member.name));
   }
   if (images == nullptr) return assumptions;
   const sylvit::ImageTransform taken = transform(*images);

@@ -41,9 +41,10 @@ std::string model_name(const VitConfig& config) {
 }
 
 void VitModelOptions::add_to(CLI::App& command) {
-  command.add_option("--model", model,
-                     "Ti, S, B or L by patch (S/16), or timm's name (vit_small_patch16_224) (default: S/16, or what the "
-                     "weights are of)");
+  command.add_option(
+      "--model", model,
+      "Ti, S, B or L by patch (S/16), or timm's name (vit_small_patch16_224) (default: S/16, or what the "
+      "weights are of)");
   command.add_option("--score", score, "Attention score: " + score_names() + " (default: softmax, or the weights')");
   add_variations_to(command);
 }
@@ -51,7 +52,8 @@ void VitModelOptions::add_to(CLI::App& command) {
 void VitModelOptions::add_variations_to(CLI::App& command) {
   const auto add_flag = [&](const char* name, std::optional<bool>& value, const char* description) {
     // --name=false is below zero.
-    command.add_flag_function(name, [&value](std::int64_t count) { value = count > 0; }, description);
+    command.add_flag_function(
+        name, [&value](std::int64_t count) { value = count > 0; }, description);
   };
   command.add_option("--alpha", alpha, "Exponent of the divisor, 0 to 2; point-wise scores (default: 1)");
   command.add_option("--divisor", divisor, "What L^-alpha takes for L (default: the number of tokens)");

@@ -46,6 +46,14 @@ constexpr std::array members{ConfigMember{"width", &VitConfig::width},
                              ConfigMember{"gelu_tanh", &VitConfig::gelu_tanh},
                              ConfigMember{"norm_epsilon", &VitConfig::norm_epsilon}};
 
+/// Does not compile when a VitConfig has a member that the list lacks.
+[[maybe_unused]] void check_that_all_are_listed(const VitConfig& config) {
+  [[maybe_unused]] const auto& [width, depth, heads, mlp, patch, height, image_width, channels, classes, score, custom,
+                                alpha, divisor, qk_norm, gate, head_scale, head_alpha, pooling, class_token, norm_after,
+                                positions, gelu_tanh, norm_epsilon] = config;
+  static_assert(members.size() + 1 == 23);  // one name above is a member; custom_score is in no list
+}
+
 Json json_of(std::int64_t value) { return value; }
 Json json_of(bool value) { return value; }
 Json json_of(Score value) { return name_of(value); }
@@ -96,9 +104,8 @@ void read_name(const Json& value, Enum& to, const std::string& where, const std:
 }
 
 void read(const Json& value, Score& to, const std::string& where, const std::string& member) {
-  read_name(value, to, where, member, [](const std::string& name) {
-    return name == name_of(Score::custom) ? Score::custom : parse_score(name);
-  });
+  read_name(value, to, where, member,
+            [](const std::string& name) { return name == name_of(Score::custom) ? Score::custom : parse_score(name); });
 }
 
 void read(const Json& value, Pooling& to, const std::string& where, const std::string& member) {
@@ -121,9 +128,9 @@ void check_version(const Json& json, const std::string& where) {
   const auto found = json.find("version");
   if (found == json.end()) throw Error(where + " has no version");
   if (!found->is_number_integer() || *found != version)
-    throw Error(where + " has the version " + shown(*found) + ", and this sylvit reads version " +
-                    std::to_string(version),
-                "a newer sylvit may read it");
+    throw Error(
+        where + " has the version " + shown(*found) + ", and this sylvit reads version " + std::to_string(version),
+        "a newer sylvit may read it");
 }
 
 }  // namespace
@@ -196,8 +203,7 @@ void check_stored(VitConfig config, const std::string& where) {
 Json parsed_json(std::string_view text, std::size_t most_bytes, const std::string& where,
                  std::span<const std::string_view> wanted) {
   if (text.size() > most_bytes)
-    throw Error(where + " is " + std::to_string(text.size()) + " bytes long, and may be " +
-                std::to_string(most_bytes));
+    throw Error(where + " is " + std::to_string(text.size()) + " bytes long, and may be " + std::to_string(most_bytes));
   constexpr int deepest = 16;
   const auto keep = [&](int depth, Json::parse_event_t event, const Json& value) {
     if (depth > deepest) throw Error(where + " is nested deeper than " + std::to_string(deepest));

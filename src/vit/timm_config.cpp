@@ -34,7 +34,9 @@ const Json* find(const Json& object, const char* key) {
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
-std::string text_of(const Json* value) { return value != nullptr && value->is_string() ? value->get<std::string>() : ""; }
+std::string text_of(const Json* value) {
+  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
+}
 
 /// The document; nothing if it is not of timm's form.
 std::optional<Json> read_document(const std::filesystem::path& path) {
@@ -150,15 +152,16 @@ ConfigRecord record_of(const Json& json, const Reader& reader) {
   whole("depth", config.depth, "depth");
   whole("patch_size", config.patch, "patch");
   if (const Json* ratio = find(arguments, "mlp_ratio"); ratio != nullptr && sizes)
-    config.mlp = static_cast<std::int64_t>(static_cast<double>(config.width) *
-                                           reader.number(*ratio, "mlp_ratio", 1e-3, 1e3));
+    config.mlp =
+        static_cast<std::int64_t>(static_cast<double>(config.width) * reader.number(*ratio, "mlp_ratio", 1e-3, 1e3));
   else if (sizes && config.width != sizes->width)
     config.mlp = 4 * config.width;
   if (const Json* activation = find(arguments, "act_layer")) {
     const std::string name = text_of(activation);
     if (name != "gelu" && name != "gelu_tanh")
       throw Error(reader.file() + ": its model has the activation " + io::in_quotes(activation->dump(-1, ' ', true)) +
-                  ", and only gelu and gelu_tanh are known here");
+                      ", and only gelu and gelu_tanh are known here",
+                  "move the file away to run the weights as if they had one of these");
     config.gelu_tanh = name == "gelu_tanh";
     tell({"gelu_tanh"});
   }
@@ -195,8 +198,8 @@ std::string timm_pooling(Pooling pooling) {
 void describe_for_timm(const VitConfig& config, Json& json) {
   VitConfig base;
   json["architecture"] = "vit_small_patch16_224";
-  for (const char* name : {"vit_tiny_patch16_224", "vit_small_patch16_224", "vit_base_patch16_224",
-                           "vit_large_patch16_224"})
+  for (const char* name :
+       {"vit_tiny_patch16_224", "vit_small_patch16_224", "vit_base_patch16_224", "vit_large_patch16_224"})
     if (const VitConfig preset = vit_preset(name); preset.width == config.width) {
       base = preset;
       json["architecture"] = name;
@@ -277,7 +280,8 @@ std::optional<TimmConfig> timm_config_beside(const std::filesystem::path& weight
   const Reader reader(path.string());
   const Json* own = find(*json, own_key);
   return TimmConfig{
-      path, own == nullptr ? record_of(*json, reader) : config_of_json(*own, path.string() + ": its " + own_key),
+      path, own != nullptr,
+      own == nullptr ? record_of(*json, reader) : config_of_json(*own, path.string() + ": its " + own_key),
       images_of(*json, reader)};
 }
 

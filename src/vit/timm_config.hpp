@@ -27,6 +27,7 @@ struct ToldImages {
 
 struct TimmConfig {
   std::filesystem::path path;
+  bool is_own = false;  ///< with the whole configuration; else the record is what timm's words say
   ConfigRecord record;
   ToldImages images;
 };

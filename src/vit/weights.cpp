@@ -60,8 +60,9 @@ TensorConfig config_of_tensors(const io::WeightsFile& file) {
                 "patch_embed.proj.weight, blocks.0.attn.qkv.weight and blocks.0.mlp.fc1.weight are expected");
   TensorConfig result;
   VitConfig& config = result.config;
-  result.told = {"width",      "channels",   "patch",       "mlp",      "depth",    "qk_norm", "gate",
-                 "head_scale", "head_alpha", "class_token", "norm_after_pooling", "positions"};
+  result.told = {
+      "width",       "channels",           "patch",    "mlp", "depth", "qk_norm", "gate", "head_scale", "head_alpha",
+      "class_token", "norm_after_pooling", "positions"};
   const auto tell = [&](bool whether, std::string_view member) {
     if (whether) result.told.push_back(member);
   };

@@ -53,6 +53,26 @@ void check_fails(const std::string& arguments, int exit_code, std::initializer_l
   for (const std::string& part : parts) CHECK(result.errors.find(part) != std::string::npos);
 }
 
+/// The whole document of a run that succeeds, and what it said beside it.
+Json document_of(const std::string& arguments, std::string& errors) {
+  const auto result = run_sylvit("infer --json" + arguments);
+  CAPTURE(arguments);
+  CAPTURE(result.errors);
+  REQUIRE(result.exit_code == 0);
+  errors = result.errors;
+  return Json::parse(result.output);
+}
+
+/// A safetensors file with the same tensors and no metadata, as any other program writes it.
+std::string without_metadata(const std::string& weights, const fs::path& to) {
+  const io::SafetensorsFile file = io::SafetensorsFile::open(weights);
+  std::vector<io::OutputTensor> tensors;
+  for (const io::TensorInfo& tensor : file.tensors())
+    tensors.push_back({tensor.name, tensor.dtype, tensor.shape, file.bytes(tensor)});
+  io::write_safetensors(to, tensors);
+  return to;
+}
+
 /// Logits by class, of an answer that has all of them.
 std::vector<double> logits_of(const Json& answer) {
   std::vector<double> logits(answer["top"].size());
@@ -120,6 +140,101 @@ TEST_SUITE("cli/infer") {
     CHECK(other.exit_code == 0);
     CHECK(other.errors.find("interpolated to 2 x 2") != std::string::npos);
     CHECK(run_sylvit("infer" + rest).errors.empty());
+  }
+
+  TEST_CASE("a model's options travel with its weights, and options that contradict them are refused by name") {
+    const TemporaryDirectory directory;
+    const std::string weights = directory.path() / "w.safetensors";
+    const std::string model = sizes + " --image-size 16 --score relu --alpha 0.5 --gelu-tanh";
+    REQUIRE(run_sylvit("init" + model + " --seed 3 --output " + weights).exit_code == 0);
+    const std::string rest = " --weights " + weights + image("cmyk.jpg");
+    std::string errors;
+    const Json alone = document_of(rest, errors);
+    CHECK(errors.empty());
+    CHECK(alone["model"] == "width 32, depth 1, MLP 64, patch 8, 2 heads");
+    CHECK(alone["weights"] == weights);
+    CHECK(alone["score"] == "relu");
+    CHECK(alone["alpha"] == 0.5);
+    CHECK(alone["dtype"] == "f32");
+    CHECK(alone["interpolation"] == "bicubic");
+    CHECK(alone["crop_pct"] == 0.9);
+    CHECK(alone["mean"] == Json({0.5, 0.5, 0.5}));
+    CHECK(alone["std"] == Json({0.5, 0.5, 0.5}));
+    CHECK(alone["image_size"] == 16);
+    CHECK(alone["assumed"].empty());
+    CHECK(alone["configuration"]["gelu_tanh"] == true);
+    REQUIRE(!alone["providers"].empty());
+    for (const Json& provider : alone["providers"]) CHECK(find_gemm_provider(provider.get<std::string>()));
+    // The seed and every option say the same; nothing else does.
+    const std::vector<double> logits = logits_of(alone["images"][0]);
+    check_near(logits, logits_of(classified(model + " --seed 3" + image("cmyk.jpg"))[0]));
+    const std::vector<double> softmax = logits_of(classified(tiny + image("cmyk.jpg"))[0]);
+    double apart = 0;
+    for (std::size_t i = 0; i < logits.size(); ++i) apart = std::max(apart, std::abs(logits[i] - softmax[i]));
+    CHECK(apart > 1e-4);
+    check_near(logits, logits_of(classified(rest + " --score relu --alpha 0.5 --gelu-tanh --heads 2")[0]));
+
+    const auto contradicts = [&](const std::string& option, const std::string& written) {
+      check_fails(rest + " " + option, 1,
+                  {option + " contradicts " + weights + ", which was written for " + written,
+                   "leave it out, or add --override"});
+    };
+    contradicts("--score softmax", "relu");
+    contradicts("--alpha 1.0", "alpha 0.5");
+    contradicts("--divisor 9.0", "divisor 0.0");
+    contradicts("--heads 1", "heads 2");
+    contradicts("--gelu-tanh=false", "gelu_tanh true");
+    contradicts("--epsilon 1e-05", "norm_epsilon 1e-06");
+    contradicts("--pool gap", "pooling tok");
+    contradicts("--sincos", "positions learned");
+    contradicts("--qk-norm", "qk_norm false");
+    contradicts("--classes 6", "classes 5");
+    contradicts("--model S/16", "width 32");
+    check_near(softmax, logits_of(classified(rest + " --score softmax --gelu-tanh=false --override")[0]));
+    check_fails(tiny + image("cmyk.jpg") + " --override", 2, {"--override", "--weights"});
+  }
+
+  TEST_CASE("what nothing tells is named in one line with its option") {
+    const TemporaryDirectory directory;
+    const std::string weights = directory.path() / "w.safetensors";
+    REQUIRE(run_sylvit("init" + sizes + " --image-size 16 --seed 3 --output " + weights).exit_code == 0);
+    fs::create_directories(directory.path() / "bare");
+    const std::string bare = without_metadata(weights, directory.path() / "bare" / "model.safetensors");
+    const std::string rest = " --weights " + bare + image("cmyk.jpg");
+    std::string errors;
+    const Json untold = document_of(rest, errors);
+    test::check_contains(errors.substr(0, errors.find('\n')),
+                         {bare, "heads 1 (--heads)", "score softmax (--score)", "gelu_tanh false (--gelu-tanh)",
+                          "norm_epsilon 1e-06 (--epsilon)", "pooling tok (--pool)", "mean 0.5 (--mean)",
+                          "std 0.5 (--std)", "crop_pct 0.9 (--crop-pct)"});
+    CHECK(std::ranges::count(errors, '\n') == 1);
+    CHECK(errors.find("alpha") == std::string::npos);  // softmax has none
+    CHECK(untold["assumed"].size() == 8);
+    const std::string told =
+        " --heads 2 --score relu --alpha 1 --divisor 5 --gelu-tanh=false --epsilon 1e-6 --pool tok "
+        "--mean 0.5,0.5,0.5 --std 0.5,0.5,0.5";
+    CHECK(document_of(rest + told, errors)["assumed"] == Json::array({"crop_pct"}));
+    CHECK(document_of(rest + told + " --crop-pct 0.9", errors)["assumed"].empty());
+    CHECK(errors.empty());
+    CHECK(document_of(rest + " --score relu", errors)["assumed"].size() == 9);
+    test::check_contains(errors.substr(0, errors.find('\n')),
+                         {"alpha 1.0 (--alpha)", "divisor the number of tokens (--divisor)"});
+
+    // timm's config.json tells how images are prepared, where the command line does not.
+    const std::string json = R"({"architecture": "vit_tiny_patch16_224", "model_args": {"num_heads": 2,
+      "embed_dim": 32, "depth": 1, "mlp_ratio": 2.0, "patch_size": 8}, "pretrained_cfg": {"mean": [0.4, 0.5, 0.6],
+      "std": [0.2, 0.3, 0.4], "crop_pct": 1.0, "interpolation": "bilinear", "crop_mode": "center"}})";
+    std::ofstream(directory.path() / "bare" / "config.json") << json;
+    const Json of_timm = document_of(rest, errors);
+    CHECK(of_timm["mean"] == Json({0.4, 0.5, 0.6}));
+    CHECK(of_timm["std"] == Json({0.2, 0.3, 0.4}));
+    CHECK(of_timm["crop_pct"] == 1.0);
+    CHECK(of_timm["configuration"]["heads"] == 2);
+    CHECK(errors.find("bilinear") != std::string::npos);
+    const std::string transform = " --mean 0.4,0.5,0.6 --std 0.2,0.3,0.4 --crop-pct 1";
+    check_near(logits_of(of_timm["images"][0]), logits_of(classified(tiny + transform + image("cmyk.jpg"))[0]));
+    CHECK(document_of(rest + " --mean 0.1,0.1,0.1", errors)["mean"] == Json({0.1, 0.1, 0.1}));
+    check_fails(rest + " --score relu", 1, {"--score relu contradicts", "config.json, which was written for softmax"});
   }
 
   TEST_CASE("labels, and a subset of the classes") {

@@ -144,9 +144,9 @@ TEST_SUITE("compare/compare") {
     const std::filesystem::path out = directory.path() / "report";
     const std::string sizes = " --width 64 --depth 2 --heads 2 --mlp 96 --patch 8 --image-size 32 --classes 7 ";
     const std::string weights = directory.path() / "w.safetensors";
-    REQUIRE(run_sylvit("init" + sizes + "--seed 5 --output " + weights).exit_code == 0);
-    const std::string quick =
-        "--scores relu --dtypes f32 --seconds 0 --sweep 1 --batch 1 --forward-only --gradients none ";
+    REQUIRE(run_sylvit("init" + sizes + "--score relu --seed 5 --output " + weights).exit_code == 0);
+    const std::string unscored = "--dtypes f32 --seconds 0 --sweep 1 --batch 1 --forward-only --gradients none ";
+    const std::string quick = "--scores relu " + unscored;
     const std::string photos = (sylvit::test::image_directory() / "baseline.jpg").string() + " " +
                                (sylvit::test::image_directory() / "rgb8.png").string();
     const CommandResult result =
@@ -162,9 +162,21 @@ TEST_SUITE("compare/compare") {
     CHECK(of_seed["weights_fingerprint"] == of_files["weights_fingerprint"]);
     CHECK(of_seed["images_fingerprint"] != of_files["images_fingerprint"]);
 
+    // The file tells model and score; another score is for who insists.
+    const CommandResult untold = compare(" " + unscored + "--weights " + weights + " --out " + out.string());
+    CAPTURE(untold.errors);
+    REQUIRE(untold.exit_code == 0);
+    CHECK(untold.errors.find("w.safetensors is for relu, and no other score is compared") != std::string::npos);
+    const Json models = report_in(out)["runs"][0]["models"];
+    REQUIRE(models.size() == 1);
+    CHECK(models[0]["score"] == "relu");
+    CHECK(models[0]["name"] == of_files["name"]);
     std::filesystem::remove_all(out);
+    check_refused(" --scores softmax " + unscored + "--weights " + weights, out,
+                  {"--score softmax contradicts", "written for relu", "--override"});
     const std::string other = " --width 64 --depth 2 --heads 2 --mlp 80 --patch 8 --image-size 32 --classes 7 ";
-    check_refused(other + quick + "--weights " + weights, out, {"w.safetensors", "fc1.weight", "[96, 64]", "[80, 64]"});
+    check_refused(other + quick + "--override --weights " + weights, out,
+                  {"w.safetensors", "fc1.weight", "[96, 64]", "[80, 64]"});
     check_refused(sizes + quick + "--images /nonexistent.png", out, {"nonexistent.png"});
     check_refused(sizes + quick + "--images " + weights, out, {"w.safetensors", "images"});
   }
