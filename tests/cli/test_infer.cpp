@@ -228,6 +228,10 @@ TEST_SUITE("cli/infer") {
     REQUIRE(with_loop.size() == 5);
     CHECK(with_loop[3]["top"].size() == 5);
     CHECK(with_loop[4]["error"].get<std::string>().find("e.jpg") != std::string::npos);
+    REQUIRE(mkfifo((directory.path() / "f.jpg").c_str(), 0600) == 0);
+    const Json with_pipe = classified(tiny + " " + path, 1);
+    REQUIRE(with_pipe.size() == 5);
+    CHECK(with_pipe[4]["error"] == path + "/f.jpg is not a regular file");
     const Json empty = classified(tiny + image("turned.jpg") + " " + path + "/inner.png", 1);
     CHECK(empty[0]["top"].size() == 5);
     CHECK(empty[1]["error"].get<std::string>().find("inner.png has no file") != std::string::npos);
