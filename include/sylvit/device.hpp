@@ -77,9 +77,9 @@ SYLVIT_API std::vector<DeviceInfo> list_devices();
 /// How a device is opened.
 struct DeviceOptions {
   /// Gets one sentence when something is wrong that does not stop the work (e.g. an unwritable kernel cache), each
-  /// sentence once a Device. The default writes it to standard error. It may be called from any thread that uses the
-  /// Device and from those that the library starts to build kernels (the thread that wants them waits meanwhile), also
-  /// from several at once.
+  /// sentence once a Device. The default writes it to standard error, once a process. It may be called from any thread
+  /// that uses the Device and from those that the library starts to build kernels (the thread that wants them waits
+  /// meanwhile), also from several at once; it must not open a Device or launch work itself.
   std::function<void(std::string_view)> warn;
   /// Record start and end times of every kernel (slower submissions). Only for queues the library makes.
   bool profiling = false;
@@ -91,7 +91,9 @@ struct DeviceOptions {
 /// library's functions that are given one, as far as they write to different memory. Kernels that
 /// two threads want at once are built once; who wants others waits until they are, and those that are there can be
 /// launched meanwhile. On the in-order queue of open(), what several threads submit runs in the order in which it was
-/// submitted. Several Devices, also of one piece of hardware, do not know of each other.
+/// submitted. Several Devices of one piece of hardware share the kernels built for it, if their queues have the same
+/// SYCL context (those of open() have), and nothing else. Kernels of the platform's default context, which open() uses,
+/// stay until the process ends.
 class SYLVIT_API Device {
  public:
   /// Uses the caller's queue, in-order or not: the library only adds work to it and joins it by events. Asynchronous

@@ -72,18 +72,20 @@ typedef struct sylvit_model_options {
   size_t struct_size;  /**< sizeof(sylvit_model_options) of the caller */
   size_t batch;        /**< the most images that a call will bring; default 1 */
   const char* dtype;   /**< "f32" (default), "bf16" or "f16" */
-  const char* model;   /**< "S/16", "vit_small_patch16_224", ...; default: what the file's tensors tell */
-  const char* score;   /**< "softmax" (default; "relu" if the file has alphas and model is not given), ... */
-  const char* pooling; /**< "tok", "gap" or "map"; default: what the file's tensors tell, or the preset's */
-  float alpha;         /**< of point-wise scores; below 0: 1 */
-  int gelu_tanh;       /**< not 0: GELU in its tanh form, as in big_vision's own models */
-  int64_t heads;       /**< the number of heads; default: the preset's, or a guess (head size 64) */
-  int64_t image_size;  /**< height and width of the images; default: what the file tells */
+  const char* model;   /**< "S/16", "vit_small_patch16_224", ...; default: what the file tells */
+  const char* score;   /**< "softmax", "relu", ...; default: what the file tells, else "softmax" (or "relu" if it has
+                            learned alphas) */
+  const char* pooling; /**< "tok", "gap" or "map"; default: what the file tells, or "tok" */
+  float alpha;         /**< of point-wise scores; below 0: what the file tells, else 1 */
+  int gelu_tanh;       /**< not 0: GELU in its tanh form, as in big_vision's own models; 0: what the file tells */
+  int64_t heads;       /**< the number of heads; 0: the model's, or what the file tells, else of size 64 */
+  int64_t image_size;  /**< height and width of the images; 0: what the file tells */
+  int override_file;   /**< not 0: options may contradict what was written down with the weights */
 } sylvit_model_options;
 
 /** The defaults. */
 #define SYLVIT_MODEL_OPTIONS_INIT \
-  { sizeof(sylvit_model_options), 1, NULL, NULL, NULL, NULL, -1.0F, 0, 0, 0 }
+  { sizeof(sylvit_model_options), 1, NULL, NULL, NULL, NULL, -1.0F, 0, 0, 0, 0 }
 
 /** What a model is. Set struct_size to sizeof(sylvit_model_info) before the call. */
 typedef struct sylvit_model_info {
@@ -97,8 +99,10 @@ typedef struct sylvit_model_info {
 } sylvit_model_info;
 
 /**
- * Loads a model's weights (safetensors under timm's names, or an .npz of big_vision). `options` may be null. `*model`
- * is written on success only, and wants sylvit_model_free().
+ * Loads a model's weights (safetensors under timm's names, or an .npz of big_vision). What was written down with them
+ * (metadata of the file, or timm's config.json beside it) says which model it is; options that contradict it are
+ * SYLVIT_INVALID_ARGUMENT, unless override_file is set. `options` may be null. `*model` is written on success only, and
+ * wants sylvit_model_free().
  */
 SYLVIT_C_API sylvit_status sylvit_model_load(const sylvit_device* device, const char* path,
                                              const sylvit_model_options* options, sylvit_model** model);

@@ -70,30 +70,28 @@ sylvit_model_options completed(const sylvit_model_options* given) {
 std::string text(const char* given) { return given == nullptr ? "" : given; }
 
 Pooling pooling_of(const std::string& name) {
-  if (name == "tok") return Pooling::token;
-  if (name == "gap") return Pooling::average;
-  if (name == "map") return Pooling::map;
-  throw InvalidArgument("there is no pooling \"" + name + "\"", "use tok, gap or map");
+  try {
+    return parse_pooling(name);
+  } catch (const Error& error) {
+    throw InvalidArgument(error.failure(), error.advice());
+  }
 }
 
 /// What the options say, over what a file tells, if there is one.
 VitConfig config_of(const sylvit_model_options& options, const std::optional<VitWeights>& weights) {
-  VitConfig config = weights ? weights->guess() : vit_preset("S/16");
-  const VitConfig guess = config;
+  VitConfig config = weights ? weights->guess() : VitConfig();
   if (options.model != nullptr) {
-    config = vit_preset(options.model);
+    const VitConfig preset = vit_preset(options.model);
+    const std::int64_t rows = config.grid_height();
+    const std::int64_t columns = config.grid_width();
+    config.width = preset.width;
+    config.depth = preset.depth;
+    config.heads = preset.heads;
+    config.mlp = preset.mlp;
+    config.patch = preset.patch;
     if (weights) {
-      config.classes = guess.classes;
-      config.pooling = guess.pooling;
-      config.image_height = guess.grid_height() * config.patch;
-      config.image_width = guess.grid_width() * config.patch;
-      config.qk_norm = guess.qk_norm;
-      config.gate = guess.gate;
-      config.head_scale = guess.head_scale;
-      config.head_alpha = guess.head_alpha;
-      config.positions = guess.positions;
-      config.class_token = guess.class_token;
-      config.norm_after_pooling = guess.norm_after_pooling;
+      config.image_height = rows * config.patch;
+      config.image_width = columns * config.patch;
     }
   }
   if (options.score != nullptr) config.score = parse_score(options.score);
@@ -102,10 +100,19 @@ VitConfig config_of(const sylvit_model_options& options, const std::optional<Vit
     config.norm_after_pooling = false;
   }
   if (options.alpha >= 0) config.alpha = options.alpha;
-  config.gelu_tanh = options.gelu_tanh != 0;
+  if (options.gelu_tanh != 0) config.gelu_tanh = true;
   if (options.heads != 0) config.heads = options.heads;
   if (options.image_size != 0) config.image_height = config.image_width = options.image_size;
-  return weights ? weights->adapt(config) : config;
+  if (!weights) return config;
+  config = weights->adapt(config);
+  if (options.override_file == 0)
+    if (const std::string sentence = weights->contradiction(config); !sentence.empty())
+      throw InvalidArgument(sentence, "leave the option out, or set override_file");
+  if (config.score == Score::custom)
+    throw Error(weights->name() + " was written for the custom score \"" + weights->custom_score() +
+                    "\", whose code only C++ can give",
+                "set score and override_file for another");
+  return config;
 }
 
 }  // namespace
@@ -192,7 +199,7 @@ sylvit_model* make_model(const sylvit_device& on, const sylvit_model_options* gi
   auto model = std::make_unique<sylvit_model>(on.device, config, wanted);
   if (!weights)
     model->parameters.initialise(seed);
-  else if (weights->load(model->parameters))
+  else if (weights->load(model->parameters, Contradictions::allowed))
     on.device.warn("the positions of " + weights->name() + " were interpolated to " +
                    std::to_string(config.grid_height()) + " x " + std::to_string(config.grid_width()) + " patches");
   return model.release();

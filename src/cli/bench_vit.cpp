@@ -14,7 +14,7 @@
 #include "bench/profile.hpp"
 #include "cli/commands.hpp"
 #include "options/numbers.hpp"
-#include "options/vit_options.hpp"
+#include "options/vit_model.hpp"
 #include "terminal/print.hpp"
 #include "tuning/estimated.hpp"
 
@@ -24,6 +24,7 @@ namespace {
 
 struct Options {
   VitModelOptions model;
+  VitWeightOptions source;
   std::int64_t batch = 8;
   std::string pass = "forward";
   std::string dtype = "f32";
@@ -38,9 +39,11 @@ struct Options {
 /// The model for a pass, and how it is run.
 class Bench {
  public:
-  Bench(const Device& device, const VitConfig& config, DType dtype, const Options& options)
-      : pass_(parse_pass(options.pass)), parameters_(device, config, dtype), tensors_(device, "the benchmark") {
-    parameters_.initialise(1);
+  Bench(const Device& device, const VitModel& source, DType dtype, const Options& options)
+      : pass_(parse_pass(options.pass)),
+        parameters_(source.parameters(device, source.config(), dtype)),
+        tensors_(device, "the benchmark") {
+    const VitConfig& config = source.config();
     if (pass_ == Pass::forward) {
       model_.emplace(device, config, VitOptions{.dtype = dtype, .batch = options.batch, .constant = true});
     } else {
@@ -126,9 +129,13 @@ void print_profile(const std::vector<LayerTotals>& layers, double ceiling) {
 void bench(const Options& options) {
   if (options.batch < 1) throw Error(fmt::format("--batch is {}, and must be positive", options.batch));
   const DType dtype = parse_dtype(options.dtype);
-  const VitConfig config = options.model.config();
+  VitWeightOptions weights = options.source;
+  if (weights.weights.empty() && !weights.seed) weights.seed = 1;
+  const VitModel source(options.model, weights);
+  const VitConfig& config = source.config();
   const Device device = Device::open(options.device, {.warn = {}, .profiling = options.profile});
-  Bench work(device, config, dtype, options);
+  Bench work(device, source, dtype, options);
+  print_warnings(source.warnings());
   const auto run = [&] {
     work.run();
     device.wait();
@@ -173,12 +180,12 @@ void bench(const Options& options) {
     terminal::print_json(json);
     return;
   }
-  terminal::print("{} {} {}, batch {}, {} on {} ({})\n", options.model.name(), options.model.score,
-                  name_of(work.pass()), options.batch, options.dtype, device.name(), name_of(device.info().toolchain));
+  terminal::print("{} {} {}, batch {}, {} on {} ({})\n", source.name(), name_of(config.score), name_of(work.pass()),
+             options.batch, options.dtype, device.name(), name_of(device.info().toolchain));
   terminal::print("  time      {:.1f} ms best, {:.1f} ms median of {}\n", times.best(), times.median(), times.count());
   terminal::print("  speed     {:.1f} images/s, {:.1f} GFLOP/s (at the best time)\n", images_per_s, gflops);
   terminal::print("  ceiling   {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", ceiling.gflops(), Ceiling::size,
-                  ceiling.provider(), 100 * gflops / ceiling.gflops());
+             ceiling.provider(), 100 * gflops / ceiling.gflops());
   terminal::print("  memory    {} in all\n", readable_bytes(peak_bytes));
   if (tuning::uses_estimates(device.info())) terminal::print("  {}\n", tuning::estimated_note);
   if (options.profile) print_profile(layers, ceiling.gflops());
@@ -189,6 +196,7 @@ void bench(const Options& options) {
 void add_bench_vit(CLI::App& program) {
   CLI::App* command = program.add_subcommand("vit", "Time a Vision Transformer");
   auto options = std::make_shared<Options>();
+  options->source.add_to(*command);
   options->model.add_to(*command);
   command->add_option("--batch", options->batch, "Images at a time")->check(whole_number)->capture_default_str();
   std::vector<std::string> passes{"backward"};  // another word for forward_backward

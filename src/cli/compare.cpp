@@ -92,7 +92,9 @@ Request request_of(const Options& options) {
                                                      : GradientsOf::tiny;
   InputOptions inputs = options.inputs;
   if (inputs.source.weights.empty() && !inputs.source.seed) inputs.source.seed = 0;
-  request.models = make_models(inputs);
+  std::vector<std::string> warnings;
+  request.models = make_models(inputs, warnings);
+  print_warnings(warnings);
   request.devices = chosen_devices(options.devices);
   return request;
 }
@@ -166,12 +168,15 @@ void add_compare(CLI::App& program) {
   command
       ->add_option("--devices", options->devices, "Indices, name parts, backends or types (default: every usable one)")
       ->delimiter(',');
-  command->add_option("--models", inputs.models, "Ti, S, B or L by patch (S/16), or timm's names")
-      ->delimiter(',')
-      ->capture_default_str();
-  command->add_option("--scores", inputs.scores, "Attention scores: " + score_names())
-      ->delimiter(',')
-      ->capture_default_str();
+  command
+      ->add_option("--models", inputs.models,
+                   "Ti, S, B or L by patch (S/16), or timm's names (default: S/16, or what the weights are of)")
+      ->delimiter(',');
+  command
+      ->add_option("--scores", inputs.scores,
+                   "Attention scores: " + score_names() +
+                       " (default: softmax,relu, or the one that the weights were written for)")
+      ->delimiter(',');
   command->add_option("--dtypes", options->dtypes, "Storage types: f32, bf16, f16 (default: all that a device has)")
       ->delimiter(',');
   command->add_option("--batch", options->batch, "Images at a time, for speeds")

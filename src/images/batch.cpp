@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <filesystem>
 #include <future>
 #include <thread>
@@ -17,12 +16,6 @@ namespace fs = std::filesystem;
 
 /// An image may take half a gigabyte while it is decoded, so not as many as there are cores.
 constexpr std::size_t most_readers = 8;
-
-bool named_as_image(const fs::path& path) {
-  std::string ending = path.extension().string();
-  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
-}
 
 std::vector<ImageSource> images_in(const std::string& directory) {
   std::vector<ImageSource> found;

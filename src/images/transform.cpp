@@ -48,20 +48,23 @@ std::uint8_t weighted(const std::uint8_t* samples, std::size_t step, const Fixed
 
 /// Resamples along x: the rows [first, end) of the image.
 Image resampled_across(const Image& image, std::span<const FixedTaps> across, std::size_t first, std::size_t end) {
-  Image result{static_cast<std::int64_t>(end - first), static_cast<std::int64_t>(across.size()), {}};
-  result.pixels.resize((end - first) * across.size() * 3);
-  const auto row = static_cast<std::size_t>(image.width) * 3;
+  const auto channels = static_cast<std::size_t>(image.channels);
+  Image result{static_cast<std::int64_t>(end - first), static_cast<std::int64_t>(across.size()),
+               std::vector<std::uint8_t>((end - first) * across.size() * channels), image.channels};
+  const std::size_t row = static_cast<std::size_t>(image.width) * channels;
   std::uint8_t* to = result.pixels.data();
   for (std::size_t y = first; y < end; ++y)
     for (const FixedTaps& taps : across)
-      for (std::size_t c = 0; c < 3; ++c) *to++ = weighted(&image.pixels[y * row + taps.first * 3 + c], 3, taps);
+      for (std::size_t c = 0; c < channels; ++c)
+        *to++ = weighted(&image.pixels[y * row + taps.first * channels + c], channels, taps);
   return result;
 }
 
 /// Resamples along y. The image's first row is the row `first` that the taps speak of.
 Image resampled_down(const Image& image, std::span<const FixedTaps> down, std::size_t first) {
-  const auto row = static_cast<std::size_t>(image.width) * 3;
-  Image result{static_cast<std::int64_t>(down.size()), image.width, std::vector<std::uint8_t>(down.size() * row)};
+  const std::size_t row = static_cast<std::size_t>(image.width * image.channels);
+  Image result{static_cast<std::int64_t>(down.size()), image.width, std::vector<std::uint8_t>(down.size() * row),
+               image.channels};
   std::uint8_t* to = result.pixels.data();
   for (const FixedTaps& taps : down)
     for (std::size_t x = 0; x < row; ++x) *to++ = weighted(&image.pixels[(taps.first - first) * row + x], row, taps);
@@ -99,16 +102,17 @@ Image resized_and_cropped(const Image& image, std::int64_t size, double crop_pct
 }
 
 void transform_image(const Image& image, const ImageTransform& transform, std::span<float> to) {
-  const std::int64_t values = 3 * transform.size * transform.size;
+  const std::int64_t values = image.channels * transform.size * transform.size;
   if (std::cmp_not_equal(to.size(), values))
     throw Error("an image of " + std::to_string(transform.size) + " pixels a side has " + std::to_string(values) +
                 " values, and there is room for " + std::to_string(to.size()));
   const Image small = resized_and_cropped(image, transform.size, transform.crop_pct);
-  const std::size_t pixels = small.pixels.size() / 3;
-  for (std::size_t c = 0; c < 3; ++c)
+  const auto channels = static_cast<std::size_t>(small.channels);
+  const std::size_t pixels = small.pixels.size() / channels;
+  for (std::size_t c = 0; c < channels; ++c)
     for (std::size_t i = 0; i < pixels; ++i)
       to[c * pixels + i] =
-          (static_cast<float>(small.pixels[i * 3 + c]) / 255.0F - transform.mean[c]) / transform.deviation[c];
+          (static_cast<float>(small.pixels[i * channels + c]) / 255.0F - transform.mean[c]) / transform.deviation[c];
 }
 
 }  // namespace sylvit

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/counts.hpp"
+#include "io/elements.hpp"
 #include "io/messages.hpp"
 
 namespace sylvit::io {
@@ -104,7 +105,11 @@ class Mapping {
   const NpzArray& take(const std::string& name) {
     const auto found = taken_.find(prefix_ + name);
     if (found != taken_.end()) return found->second;
-    return taken_.emplace(prefix_ + name, file_.array(prefix_ + name)).first->second;
+    const NpzArray array = file_.array(prefix_ + name);
+    if (!is_floating(array.header.dtype))
+      fail(name, "has elements of type " + std::string(name_of(array.header.dtype)) +
+                     ", and parameters are floating-point numbers");
+    return taken_.emplace(prefix_ + name, array).first->second;
   }
 
   [[noreturn]] void fail(const std::string& name, const std::string& what) const {

@@ -1,4 +1,4 @@
-// Files of the system: a descriptor that closes itself, and reading.
+// Files of the system: reading them.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/files.hpp"
+
 namespace sylvit::io {
-
-/// Closes what it holds; closing by hand first tells of errors.
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor();
-  int get() const noexcept { return descriptor_; }
-  bool close() noexcept;
-
- private:
-  int descriptor_;
-};
 
 /// Bytes that can be read from any position: those of an open file, or those of memory. Copies share the open file, and
 /// any number of threads may read at once. A file is never mapped: one that another program truncates while it is read
@@ -47,7 +35,7 @@ class ByteSource {
 
   std::string name_;
   std::uint64_t size_ = 0;
-  std::shared_ptr<const FileDescriptor> file_;  // null when the bytes are those of memory
+  std::shared_ptr<const base::FileDescriptor> file_;  // null when the bytes are those of memory
   std::span<const std::byte> memory_;
 };
 

@@ -288,6 +288,9 @@ std::vector<std::byte> NpzFile::read(const NpzArray& array, std::int64_t first, 
 }
 
 std::vector<float> NpzFile::read_f32(const NpzArray& array, std::int64_t first, std::int64_t count) const {
+  if (!is_floating(array.header.dtype))
+    throw Error(where(array.member) + "its elements are " + std::string(name_of(array.header.dtype)) +
+                ", and floating-point numbers are wanted");
   return as_f32(array.header.dtype, read(array, first, count));
 }
 

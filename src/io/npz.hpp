@@ -41,6 +41,7 @@ class NpzFile {
   /// best read in order: a part behind the last one goes on where that ended, and one before it begins again. The zip
   /// file's checksum is checked when all elements are read, at once or in parts.
   std::vector<std::byte> read(const NpzArray& array, std::int64_t first, std::int64_t count) const;
+  /// The same of an array of a floating type.
   std::vector<float> read_f32(const NpzArray& array, std::int64_t first, std::int64_t count) const;
 
  private:

@@ -10,9 +10,9 @@
 #include <set>
 #include <utility>
 
+#include "base/temporary_file.hpp"
 #include "io/elements.hpp"
 #include "io/messages.hpp"
-#include "io/temporary_file.hpp"
 
 namespace sylvit::io {
 namespace {
@@ -370,20 +370,7 @@ std::vector<float> SafetensorsFile::read_f32(std::string_view tensor, const std:
 std::vector<std::int64_t> SafetensorsFile::read_i64(std::string_view tensor,
                                                     const std::optional<Shape>& expected) const {
   const TensorInfo& info = at(tensor, expected);
-  switch (info.foreign.empty() ? info.dtype : DType::boolean) {
-    case DType::i64:
-      return converted<std::int64_t, std::int64_t>(read_bytes(info));
-    case DType::i32:
-      return converted<std::int32_t, std::int64_t>(read_bytes(info));
-    case DType::i16:
-      return converted<std::int16_t, std::int64_t>(read_bytes(info));
-    case DType::i8:
-      return converted<std::int8_t, std::int64_t>(read_bytes(info));
-    case DType::u8:
-      return converted<std::uint8_t, std::int64_t>(read_bytes(info));
-    default:
-      break;
-  }
+  if (info.foreign.empty() && is_integer(info.dtype)) return as_i64(info.dtype, read_bytes(info));
   throw Error(name() + ": tensor " + in_quotes(tensor) + " has dtype " + stored_name(info) +
               " instead of I64, I32, I16, I8 or U8");
 }
@@ -456,7 +443,7 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Output
     throw Error("cannot write " + path.string() + ": it is not a regular file");
   if (!path.has_filename()) throw Error("cannot write \"" + path.string() + "\": it names no file");
 
-  TemporaryFile file(path);
+  base::TemporaryFile file(path);
   file.keep_permissions();
   file.write(std::as_bytes(std::span(header)));
   for (const OutputTensor& tensor : tensors) file.write(tensor.bytes);

@@ -52,6 +52,12 @@ std::vector<float> WeightsFile::read_f32(std::string_view tensor, const std::opt
   return std::visit([&](const auto& file) { return file.read_f32(tensor, expected); }, format_);
 }
 
+const SafetensorsMetadata& WeightsFile::metadata() const noexcept {
+  static const SafetensorsMetadata none;
+  const auto* safetensors = std::get_if<SafetensorsFile>(&format_);
+  return safetensors == nullptr ? none : safetensors->metadata();
+}
+
 std::optional<std::int64_t> WeightsFile::heads() const noexcept {
   const auto* big_vision = std::get_if<BigVisionFile>(&format_);
   return big_vision == nullptr ? std::nullopt : std::optional(big_vision->heads());

@@ -26,6 +26,8 @@ class WeightsFile {
   /// one.
   const TensorInfo& at(std::string_view tensor, const std::optional<Shape>& expected = std::nullopt) const;
   std::vector<float> read_f32(std::string_view tensor, const std::optional<Shape>& expected = std::nullopt) const;
+  /// What the format keeps beside the tensors; empty for an .npz.
+  const SafetensorsMetadata& metadata() const noexcept;
   /// The number of heads, where the format tells it.
   std::optional<std::int64_t> heads() const noexcept;
 

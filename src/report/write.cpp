@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "io/temporary_file.hpp"
+#include "base/temporary_file.hpp"
 #include "report/html.hpp"
 #include "report/json.hpp"
 
@@ -19,15 +19,15 @@ void check_writable(const std::filesystem::path& directory) {
     const std::filesystem::path path = directory / name;
     if (std::filesystem::exists(path, failed) && !std::filesystem::is_regular_file(path, failed))
       throw Error("cannot write " + path.string() + ": something else is there that is no file", "give another --out");
-    const io::TemporaryFile attempt(path);
+    const base::TemporaryFile attempt(path);
   }
 }
 
 void write_report(const std::filesystem::path& directory, const Report& report) {
   const std::string json = report_json(report);
   const std::string html = report_html(report);
-  io::TemporaryFile json_file(directory / "report.json");
-  io::TemporaryFile html_file(directory / "index.html");
+  base::TemporaryFile json_file(directory / "report.json");
+  base::TemporaryFile html_file(directory / "index.html");
   json_file.write(std::as_bytes(std::span(json)));
   html_file.write(std::as_bytes(std::span(html)));
   json_file.flush();

@@ -129,6 +129,14 @@ std::string listing(const std::vector<DeviceInfo>& infos) {
   throw Error("no SYCL device was found" + runtime::selector_variable_note(), runtime::no_device_advice());
 }
 
+/// Once a process: a program that opens several devices has one kernel cache.
+void warn_on_standard_error(std::string_view sentence) {
+  static std::mutex mutex;
+  static std::set<std::string, std::less<>> said;
+  const std::scoped_lock lock(mutex);
+  if (said.emplace(sentence).second) std::cerr << "sylvit: warning: " << base::printable(sentence) << '\n';
+}
+
 }  // namespace
 
 struct Device::State {
@@ -150,14 +158,12 @@ struct Device::State {
   }
 
   void warn(std::string_view sentence) {
+    if (!options.warn) return warn_on_standard_error(sentence);
     {
       const std::scoped_lock lock(warnings_mutex);
       if (!warnings.emplace(sentence).second) return;
     }
-    if (options.warn)
-      options.warn(sentence);
-    else
-      std::cerr << "sylvit: warning: " << base::printable(sentence) << '\n';
+    options.warn(sentence);
   }
 };
 

@@ -1,16 +1,21 @@
 #include "runtime/kernel_cache.hpp"
 
+#include <sylvit/error.hpp>
+
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <sstream>
+#include <fcntl.h>
+#include <span>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
+
+#include "base/temporary_file.hpp"
 
 namespace sylvit::runtime {
 
@@ -37,6 +42,7 @@ namespace {
 
 constexpr std::string_view magic = "sylvit kernels 1";
 constexpr std::string_view extension = ".kernels";
+constexpr off_t largest_entry = off_t{1} << 30;
 
 /// "sylvit kernels 1 <key bytes> <binary bytes> <checksum>\n"
 std::string preamble(std::string_view key, std::string_view binary) {
@@ -47,6 +53,23 @@ std::string preamble(std::string_view key, std::string_view binary) {
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+/// Makes a directory, and those above it, for this user alone; returns why not. Nothing is made in a directory of
+/// another user (root with a user's HOME, say), who could not remove it; /tmp and its like are for that.
+std::string make_private(const fs::path& directory) {
+  struct stat status {};
+  if (::stat(directory.c_str(), &status) == 0) return {};
+  if (errno != ENOENT) return "it cannot be made: " + std::generic_category().message(errno);
+  const fs::path above =
+      directory.has_parent_path() && directory.parent_path() != directory ? directory.parent_path() : fs::path(".");
+  if (std::string reason = make_private(above); !reason.empty()) return reason;
+  if (::stat(above.c_str(), &status) == 0 && base::is_foreign(status) && (status.st_mode & S_ISVTX) == 0)
+    return "it is not there, and " + above.string() + ", where it would be made, " + base::whose(status);
+  // Another process may have made it meanwhile; a link that leads nowhere is there, too, and no directory.
+  if (::mkdir(directory.c_str(), S_IRWXU) != 0 && (errno != EEXIST || ::stat(directory.c_str(), &status) != 0))
+    return directory.string() + " cannot be made: " + std::generic_category().message(errno);
+  return {};
 }
 
 }  // namespace
@@ -80,89 +103,89 @@ fs::path KernelCache::path_of(std::string_view key) const {
   return directory_ / (fingerprint(key) + std::string(extension));
 }
 
+void KernelCache::go_without(const std::string& reason) const {
+  warn_("the kernel cache " + directory_.string() + " is not used: " + reason +
+        "; kernels will be built anew each time. Set SYLVIT_CACHE_DIR to a directory of your own");
+}
+
+/// Everything else begins with this descriptor, so the directory that was looked at is the one that is used.
+base::FileDescriptor KernelCache::trusted_directory() const {
+  base::FileDescriptor directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat status {};
+  std::string reason;
+  if (directory.get() >= 0 && ::fstat(directory.get(), &status) == 0)
+    reason = base::distrusted(status);
+  else if (errno == ENOENT)
+    return base::FileDescriptor(-1);
+  else
+    reason = "it cannot be opened: " + std::generic_category().message(errno);
+  if (reason.empty()) return directory;
+  go_without(reason);
+  return base::FileDescriptor(-1);
+}
+
 std::optional<std::vector<char>> KernelCache::load(std::string_view key) const {
   if (directory_.empty()) return {};
-  const fs::path path = path_of(key);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return {};
-  // Through a stream, which notes a failure to read (of a directory, say) instead of throwing: that is no entry either.
-  std::ostringstream content;
-  content << file.rdbuf();
-  if (!content) return {};
-  const std::string bytes = std::move(content).str();
+  const base::FileDescriptor directory = trusted_directory();
+  if (directory.get() < 0) return {};
+  const auto file = base::open_regular_file(directory.get(), path_of(key).filename(), O_NOFOLLOW);
+  if (!file || file->status.st_size > largest_entry) return {};
+  // An entry is code. In a directory that is the user's own, another's file was put there by mistake, e.g. copied.
+  if (const std::string reason = base::distrusted(file->status); !reason.empty()) {
+    warn_("an entry of the kernel cache " + directory_.string() + " is not used: " + reason);
+    return {};
+  }
+  const std::optional<std::string> bytes = file->read();
+  if (!bytes) return {};
   // Everything in the file follows from the key and the binary: make it again and compare.
-  const std::size_t line = bytes.find('\n');
-  if (line == std::string::npos || bytes.size() < line + 1 + key.size()) return {};
-  const std::string_view binary = std::string_view(bytes).substr(line + 1 + key.size());
-  if (std::string_view(bytes).substr(0, line + 1) != preamble(key, binary)) return {};
-  if (std::string_view(bytes).substr(line + 1, key.size()) != key) return {};
-  std::error_code ignored;
-  fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);  // recently used: the last to be removed
+  const std::size_t line = bytes->find('\n');
+  if (line == std::string::npos || bytes->size() < line + 1 + key.size()) return {};
+  const std::string_view binary = std::string_view(*bytes).substr(line + 1 + key.size());
+  if (std::string_view(*bytes).substr(0, line + 1) != preamble(key, binary)) return {};
+  if (std::string_view(*bytes).substr(line + 1, key.size()) != key) return {};
+  ::futimens(file->descriptor.get(), nullptr);  // recently used: the last to be removed
   return std::vector<char>(binary.begin(), binary.end());
 }
 
-void KernelCache::store(std::string_view key, std::string_view binary) const {
+void KernelCache::store(std::string_view key, std::string_view binary) const try {
   if (directory_.empty()) return;
-  const auto complain = [&](const std::string& reason) {
-    warn_("the kernel cache " + directory_.string() + " cannot be written (" + reason +
-          "); kernels will be built anew each time. Set SYLVIT_CACHE_DIR to a writable directory");
-  };
-  std::error_code error;
-  fs::create_directories(directory_, error);
-  if (error) return complain(error.message());
-  const fs::path path = path_of(key);
-  static std::atomic<unsigned> counter{0};
-  const fs::path temporary =
-      path.string() + "." + std::to_string(getpid()) + "." + std::to_string(counter++) + ".partial";
-  errno = 0;
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file << preamble(key, binary) << key;
-    file.write(binary.data(), static_cast<std::streamsize>(binary.size()));
-    file.close();
-    if (!file) {
-      const std::string reason = errno != 0 ? std::generic_category().message(errno) : "writing failed";
-      fs::remove(temporary, error);
-      return complain(reason);
-    }
-  }
-  fs::rename(temporary, path, error);
-  if (error) {
-    const std::string reason = error.message();
-    fs::remove(temporary, error);
-    return complain(reason);
-  }
-  remove_oldest(path);
+  if (const std::string reason = make_private(directory_); !reason.empty()) return go_without(reason);
+  const base::FileDescriptor directory = trusted_directory();
+  if (directory.get() < 0) return;
+  const std::string first = preamble(key, binary);
+  base::TemporaryFile file(path_of(key), "the kernel cache " + directory_.string(), S_IRUSR | S_IWUSR);
+  for (const std::string_view part : {std::string_view(first), key, binary}) file.write(std::as_bytes(std::span(part)));
+  file.rename_into_place();  // not flushed: what a power cut damages is built anew
+  remove_oldest(directory, path_of(key).filename());
+} catch (const Error& error) {
+  warn_(error.failure() +
+        "; kernels will be built anew each time. Set SYLVIT_CACHE_DIR to a writable directory of your own");
 }
 
-void KernelCache::remove_oldest(const fs::path& keep) const {
+void KernelCache::remove_oldest(const base::FileDescriptor& directory, const std::string& keep) const {
   struct Entry {
-    fs::path path;
-    fs::file_time_type time;
+    std::string name;
+    timespec time;
     std::uintmax_t bytes;
   };
   std::vector<Entry> entries;
   std::uintmax_t total = 0;
   std::error_code error;
-  const auto hour_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
   for (fs::directory_iterator file(directory_, error), end; !error && file != end; file.increment(error)) {
-    std::error_code gone;  // another process may be removing too
-    const fs::file_time_type time = file->last_write_time(gone);
-    const std::uintmax_t bytes = gone ? 0 : file->file_size(gone);
-    if (gone) continue;
-    if (file->path().extension() == extension) {
-      entries.push_back({file->path(), time, bytes});
-      total += bytes;
-    } else if (file->path().extension() == ".partial" && time < hour_ago) {
-      fs::remove(file->path(), gone);  // left by a process that was ended while writing
-    }
+    if (file->path().extension() != extension) continue;
+    struct stat status {};
+    const std::string name = file->path().filename();
+    // Another process may be removing too.
+    if (::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
+      continue;
+    entries.push_back({name, status.st_mtim, static_cast<std::uintmax_t>(status.st_size)});
+    total += entries.back().bytes;
   }
-  std::ranges::sort(entries, {}, &Entry::time);
+  std::ranges::sort(entries, {}, [](const Entry& entry) { return std::pair(entry.time.tv_sec, entry.time.tv_nsec); });
   for (const Entry& entry : entries) {
     if (total <= limit_bytes_) break;
-    if (entry.path == keep) continue;
-    std::error_code gone;
-    fs::remove(entry.path, gone);
+    if (entry.name == keep) continue;
+    ::unlinkat(directory.get(), entry.name.c_str(), 0);
     total -= entry.bytes;
   }
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -55,14 +56,72 @@ std::string first_error(const std::string& log) {
   return {};
 }
 
+/// The kernels built for a device in a context, for all Devices of the process that use both.
+class BuiltKernels {
+ public:
+  explicit BuiltKernels(const sycl::queue& queue) : context_(queue.get_context()), device_(queue.get_device()) {}
+
+  /// The runtime keeps whatever was loaded into a context until the context goes (0.4 MB for the probe alone), and the
+  /// platform's own context stays as long as the process: so its kernels do, too, and are loaded once. Those of a
+  /// context that the caller made go with the last Device on it.
+  static std::shared_ptr<BuiltKernels> of(const sycl::queue& queue) {
+    // Never destroyed: at the end of the process, the runtime may be gone before.
+    static auto& mutex = *new std::mutex;
+    static auto& all = *new std::vector<std::weak_ptr<BuiltKernels>>;
+    static auto& kept = *new std::vector<std::shared_ptr<BuiltKernels>>;
+    const std::scoped_lock lock(mutex);
+    std::erase_if(all, [](const std::weak_ptr<BuiltKernels>& kernels) { return kernels.expired(); });
+    for (const std::weak_ptr<BuiltKernels>& weak : all)
+      if (const std::shared_ptr<BuiltKernels> kernels = weak.lock();
+          kernels && kernels->context_ == queue.get_context() && kernels->device_ == queue.get_device())
+        return kernels;
+    auto kernels = std::make_shared<BuiltKernels>(queue);
+    all.push_back(kernels);
+    if (kernels->device_.get_platform().khr_get_default_context() == kernels->context_) kept.push_back(kernels);
+    return kernels;
+  }
+
+  std::optional<sycl::kernel> find(const KernelName& kernel) const {
+    const std::scoped_lock lock(mutex_);
+    const auto entry = kernels_.find(entry_name(kernel));
+    return entry == kernels_.end() ? std::nullopt : std::optional(entry->second);
+  }
+
+  /// False if the driver does not take the binary or a kernel is missing from it.
+  bool add(std::vector<char> binary, std::span<const KernelName> batch) {
+    try {
+      auto bundle = experimental::get_kernel_bundle<sycl::bundle_state::executable>(
+          context_, {device_}, sycl::span<char>(binary.data(), binary.size()));
+      const std::scoped_lock lock(mutex_);
+      for (const KernelName& kernel : batch)
+        kernels_.insert_or_assign(entry_name(kernel), bundle.ext_oneapi_get_kernel(entry_name(kernel)));
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
+  std::mutex building;  ///< held by who builds; the others find what is there meanwhile
+
+ private:
+  sycl::context context_;
+  sycl::device device_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, sycl::kernel> kernels_;
+};
+
 class RunTimeLibrary final : public KernelLibrary {
  public:
   RunTimeLibrary(sycl::queue queue, DeviceInfo device, Warn warn)
-      : queue_(std::move(queue)), device_(std::move(device)), cache_(KernelCache::from_environment(std::move(warn))) {}
+      : queue_(std::move(queue)),
+        device_(std::move(device)),
+        cache_(KernelCache::from_environment(std::move(warn))),
+        built_(BuiltKernels::of(queue_)) {}
 
   void prepare(std::span<const KernelName> kernels) override {
-    const std::scoped_lock lock(building_);
-    if (std::ranges::all_of(kernels, [&](const KernelName& kernel) { return found(kernel).has_value(); })) return;
+    const std::scoped_lock lock(built_->building);
+    if (std::ranges::all_of(kernels, [&](const KernelName& kernel) { return built_->find(kernel).has_value(); }))
+      return;
     // The whole batch, in a fixed order, even if some of it is there: so its cache entry depends on what the work needs
     // and not on what ran before.
     std::vector<KernelName> batch(kernels.begin(), kernels.end());
@@ -101,15 +160,9 @@ class RunTimeLibrary final : public KernelLibrary {
 
  private:
   sycl::kernel find(const KernelName& kernel) {
-    if (const std::optional<sycl::kernel> built = found(kernel)) return *built;
+    if (const std::optional<sycl::kernel> built = built_->find(kernel)) return *built;
     prepare(std::span(&kernel, 1));
-    return found(kernel).value();
-  }
-
-  std::optional<sycl::kernel> found(const KernelName& kernel) {
-    const std::scoped_lock lock(kernels_mutex_);
-    const auto entry = kernels_.find(entry_name(kernel));
-    return entry == kernels_.end() ? std::nullopt : std::optional(entry->second);
+    return built_->find(kernel).value();
   }
 
   /// A part for each thread, unless the parts are so small that reading the headers takes longer than the kernels.
@@ -140,11 +193,11 @@ class RunTimeLibrary final : public KernelLibrary {
   void provide(std::span<const KernelName> batch) {
     const std::string source = source_of(batch);
     const std::string key = key_of(source);
-    if (const std::optional<std::vector<char>> stored = cache_.load(key); stored && add(*stored, batch)) return;
+    if (const std::optional<std::vector<char>> stored = cache_.load(key); stored && built_->add(*stored, batch)) return;
     // What was just built is used in its serialised form too, as if it came from disk: a bundle that the compiler made
     // refers to the compiler's own state, and letting go of it at the end of the process, after that state, crashes.
     const std::vector<char> built = build(source, batch);
-    if (!add(built, batch))
+    if (!built_->add(built, batch))
       throw Error("the device does not take the kernels that the run-time compiler built", {}, device_.name);
     cache_.store(key, {built.data(), built.size()});
   }
@@ -198,26 +251,10 @@ class RunTimeLibrary final : public KernelLibrary {
     }
   }
 
-  /// False if the driver does not take the binary or a kernel is missing from it.
-  bool add(std::vector<char> binary, std::span<const KernelName> batch) {
-    try {
-      auto bundle = experimental::get_kernel_bundle<sycl::bundle_state::executable>(
-          queue_.get_context(), {queue_.get_device()}, sycl::span<char>(binary.data(), binary.size()));
-      const std::scoped_lock lock(kernels_mutex_);
-      for (const KernelName& kernel : batch)
-        kernels_.insert_or_assign(entry_name(kernel), bundle.ext_oneapi_get_kernel(entry_name(kernel)));
-      return true;
-    } catch (const std::exception&) {
-      return false;
-    }
-  }
-
   sycl::queue queue_;
   DeviceInfo device_;
   KernelCache cache_;
-  std::mutex building_;  // held by who builds; the others find what is there meanwhile
-  std::mutex kernels_mutex_;
-  std::unordered_map<std::string, sycl::kernel> kernels_;
+  std::shared_ptr<BuiltKernels> built_;
 };
 
 }  // namespace

@@ -3,12 +3,14 @@
 #include <sylvit/error.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
+#include <optional>
+#include <span>
 
+#include "base/temporary_file.hpp"
 #include "catalogue/records.hpp"
 
 namespace sylvit {
@@ -76,16 +78,16 @@ Json to_json(const Family& family) {
 }  // namespace
 
 TableFile read_table_file(const std::filesystem::path& path) {
+  const auto file = base::open_regular_file(AT_FDCWD, path);
+  if (!file && errno == ENOENT) return unreadable(path, "there is no such file");
+  if (!file) return unreadable(path, errno == 0 ? "it is no regular file" : "it cannot be read");
   std::error_code failed;
-  const std::filesystem::file_status status = std::filesystem::status(path, failed);
-  if (!std::filesystem::exists(status)) return unreadable(path, "there is no such file");
-  if (!std::filesystem::is_regular_file(status)) return unreadable(path, "it is no regular file");
-  constexpr std::uintmax_t largest = 4 << 20;
-  if (std::filesystem::file_size(path, failed) > largest || failed) return unreadable(path, "it is larger than 4 MB");
-  std::ifstream stream(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (!stream.good() && !stream.eof()) return unreadable(path, "it cannot be read");
-  return read_table(path.string(), std::filesystem::absolute(path, failed).parent_path().filename().string(), text);
+  if (base::is_foreign(file->status) && std::filesystem::is_symlink(path, failed))
+    return unreadable(path, "it is a link to a file that " + base::whose(file->status));
+  if (file->status.st_size > (4 << 20)) return unreadable(path, "it is larger than 4 MB");
+  const std::optional<std::string> text = file->read();
+  if (!text) return unreadable(path, "it cannot be read");
+  return read_table(path.string(), std::filesystem::absolute(path, failed).parent_path().filename().string(), *text);
 }
 
 std::vector<TableFile> read_overlay(const std::filesystem::path& directory, std::string_view backend) {
@@ -121,25 +123,11 @@ void write_table_file(const std::filesystem::path& path, const TableFile& file, 
     throw Error("a tuning table is not written, because it could not be read again: " + back.problems.front().text());
   std::error_code failed;
   std::filesystem::create_directories(path.parent_path(), failed);
-  // Through a symbolic link to the file itself, or the rename would replace the link.
-  const std::filesystem::path resolved = std::filesystem::canonical(path, failed);
-  const std::filesystem::path target = failed ? path : resolved;
-  std::filesystem::path temporary = target;
-  temporary += std::to_string(getpid()).append(".partial");
-  {
-    std::ofstream stream(temporary, std::ios::binary);
-    stream << text;
-    if (!stream.flush()) {
-      std::filesystem::remove(temporary, failed);
-      throw Error("cannot write the tuning table " + path.string(), "check that the directory is writable");
-    }
-  }
-  std::filesystem::rename(temporary, target, failed);
-  if (failed) {
-    const std::string reason = failed.message();
-    std::filesystem::remove(temporary, failed);
-    throw Error("cannot write the tuning table " + path.string() + ": " + reason);
-  }
+  base::TemporaryFile temporary(path, "the tuning table " + path.string());
+  temporary.keep_permissions();
+  temporary.write(std::as_bytes(std::span(text)));
+  temporary.flush();
+  temporary.rename_into_place();
 }
 
 }  // namespace sylvit::tuning

@@ -90,7 +90,7 @@ TEST_SUITE("cli/tune") {
     };
     REQUIRE(sylvit::test::RunningSylvit(tune({"tune", "--kernel", "layer_norm"})).wait().exit_code == 0);
     sylvit::test::RunningSylvit running(tune({"tune", "--resume", "--kernel", "layer_norm,attention_forward"}));
-    REQUIRE(running.wait_for_output("attention 1,2,16,32"));  // the first case is done, and written
+    REQUIRE(running.wait_for_output("relu 1,2,16,32"));  // the first case is done, and written
     running.signal(SIGINT);
     const CommandResult result = running.wait();
     CHECK(result.exit_code == 1);

@@ -216,7 +216,7 @@ TEST_SUITE("cli/vit") {
     CHECK(info.output.find("width 48, depth 2, MLP 80, patch 4 (guessed), 7 classes, images of 8 x 8") !=
           std::string::npos);
     CHECK(info.output == run_sylvit("info " + weights + " --list").output);
-    CHECK(vit::guess_config(io::WeightsFile::open(npz)).heads == 3);
+    CHECK(vit::config_of_tensors(io::WeightsFile::open(npz)).config.heads == 3);
 
     REQUIRE(run_sylvit("run vit " + tiny + " --weights " + weights + " --input " + in + " --output " + out).exit_code ==
             0);

@@ -12,6 +12,7 @@
 #include <map>
 #include <random>
 
+#include "io/elements.hpp"
 #include "io/npz_writer.hpp"
 #include "io/weights_file.hpp"
 #include "support.hpp"
@@ -466,6 +467,11 @@ TEST_SUITE("io/npz") {
           std::string("Transformer/posembed_input/pos_embedding/x"), std::string("MAPHead_0/LayerNorm_0/scale")})
       check_contains(changed([&](Members& members) { members.emplace_back(name, npy_f32({1}, {1})); }),
                      {"test.npz", ("\"" + name + "\"").c_str(), "understood"});
+    check_contains(changed([](Members& members) {
+                     for (auto& [name, content] : members)
+                       if (name == "head/bias") content = npy_of(npy_dict("<i4", {3}), std::string(12, '\1'));
+                   }),
+                   {"test.npz", "\"head/bias\"", "i32", "floating-point"});
     // Every member of the model is needed, but for these.
     for (const auto& [name, content] : Flax({}).members()) {
       const std::string text = changed(
@@ -543,6 +549,15 @@ TEST_SUITE("io/npz") {
           check_contains(refusal([&] { npz.read_f32(npz.array("f32"), -1, 1); }), {"\"f32\"", "-1"});
           check_contains(refusal([&] { npz.array("f3"); }), {"test.npz", "no member \"f3\""});
         });
+        const std::string integers = npz_of({{"i16", npy_of(npy_dict("<i2", {3}), bytes_of<std::int16_t>({1, -2, 3}))},
+                                             {"u8", npy_of(npy_dict("|u1", {2}), "\x07\xFF")}},
+                                            deflated);
+        with_npz(integers, [&](const NpzFile& npz) {
+          CHECK(npz.array("i16").header.dtype == DType::i16);
+          CHECK(io::as_i64(DType::i16, npz.read(npz.array("i16"), 0, 3)) == std::vector<std::int64_t>{1, -2, 3});
+          CHECK(npz.read(npz.array("u8"), 1, 1) == std::vector<std::byte>{std::byte{255}});
+          check_contains(refusal([&] { npz.read_f32(npz.array("u8"), 0, 2); }), {"\"u8\"", "are u8", "floating-point"});
+        });
       }
     // More than a buffer, so that a part in the middle is reached over several reads.
     std::vector<float> many(100'000);
@@ -593,9 +608,10 @@ TEST_SUITE("io/npz") {
     check_contains(dict("{'order': 1}"), {"unknown key \"order\""});
     check_contains(dict("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3)}"),
                    {"member \"a\"", "Fortran order", "ascontiguousarray"});
-    for (const std::string descr : {"<i4", ">f4", "f4", "<f16", "|O", "<c8", "|V4", "|b1", ""})
-      check_contains(dict("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (6,)}"),
-                     {"member \"a\"", ("\"" + descr + "\"").c_str(), "<f4, <f2, <f8, <V2, |V2"});
+    for (const std::string descr : {"<u4", ">i4", ">f4", "f4", "<f16", "|O", "<c8", "|V4", "|b1", ""})
+      check_contains(
+          dict("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (6,)}"),
+          {"member \"a\"", ("\"" + descr + "\"").c_str(), "<f4, <f2, <f8, <V2, |V2, |u1, |i1, <i2, <i4, <i8"});
     check_contains(with_shape("(2, 3)", 20), {"member \"a\"", "f32 [2, 3] needs 24 bytes but 20 follow"});
     check_contains(with_shape("(2, 3)", 25), {"f32 [2, 3] needs 24 bytes but 25 follow"});
     check_contains(with_shape("(0,)"), {"f32 [0] needs 0 bytes but 24 follow"});

@@ -114,7 +114,9 @@ compare::Request small_request() {
   options.image_size = 16;
   options.classes = 5;
   Request request;
-  request.models = make_models(inputs);
+  std::vector<std::string> warnings;
+  request.models = make_models(inputs, warnings);
+  CHECK(warnings.empty());
   request.dtypes = {DType::f32};
   request.batch = 1;
   request.seconds = 0;

@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 #include "runtime/kernel_cache.hpp"
 #include "support.hpp"
@@ -35,6 +38,26 @@ int files_in(const fs::path& directory, std::string_view extension) {
   return count;
 }
 
+unsigned mode_of(const fs::path& path) {
+  struct stat status {};
+  REQUIRE(lstat(path.c_str(), &status) == 0);
+  return status.st_mode & 07777U;
+}
+
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+/// Another user's id. Only root can give files away; others leave out what needs that.
+constexpr uid_t another_user = 12345;
+bool can_give_away() {
+  if (geteuid() == 0) return true;
+  MESSAGE("left out: only root can give files away");
+  return false;
+}
+
 }  // namespace
 
 TEST_SUITE("runtime/kernel_cache") {
@@ -45,7 +68,7 @@ TEST_SUITE("runtime/kernel_cache") {
     CHECK(as_text(cache.load("key two")).empty());
     CHECK_FALSE(cache.load("key three"));
     CHECK(warnings.empty());
-    CHECK(files_in(cache.directory(), ".partial") == 0);
+    CHECK(files_in(cache.directory(), ".tmp") == 0);
   }
 
   TEST_CASE_FIXTURE(Fixture, "a truncated, damaged or foreign entry is as good as none, and is replaced") {
@@ -96,7 +119,7 @@ TEST_SUITE("runtime/kernel_cache") {
     std::signal(SIGXFSZ, handler);
     CHECK(warnings.size() == 1);
     CHECK_FALSE(cache.load("key"));
-    CHECK(files_in(cache.directory(), ".partial") == 0);
+    CHECK(files_in(cache.directory(), ".tmp") == 0);
     CHECK(as_text(cache.load("before")) == "small");
   }
 
@@ -119,15 +142,126 @@ TEST_SUITE("runtime/kernel_cache") {
     CHECK_FALSE(small.load("used"));
   }
 
-  TEST_CASE_FIXTURE(Fixture, "leftovers of ended processes are removed") {
+  TEST_CASE_FIXTURE(Fixture, "what a killed process left behind is removed") {
     cache.store("key", "binary");
-    const fs::path left = cache.directory() / "abc.kernels.1.0.partial";
+    const fs::path left = cache.directory() / ".sylvit-0123456789abcdef.tmp";
     write(left, "half");
-    cache.store("key", "binary");
-    CHECK(fs::exists(left));  // perhaps somebody is writing it
-    fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2));
+    const fs::path other = cache.directory() / "notes.tmp";
+    write(other, "mine");
     cache.store("key", "binary");
     CHECK_FALSE(fs::exists(left));
+    CHECK(fs::exists(other));
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "directories and entries are for the user alone, whatever the umask") {
+    const mode_t before = umask(0);
+    const KernelCache deep(directory.path() / "a" / "b", 1 << 20, warn);
+    deep.store("key", "binary");
+    umask(before);
+    CHECK(mode_of(directory.path() / "a") == 0700);
+    CHECK(mode_of(directory.path() / "a" / "b") == 0700);
+    CHECK(mode_of(deep.path_of("key")) == 0600);
+    CHECK(warnings.empty());
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "a directory that others can write to is not used") {
+    cache.store("key", "binary");
+    for (const unsigned mode : {0770U, 0702U, 01777U}) {
+      CAPTURE(mode);
+      REQUIRE(chmod(cache.directory().c_str(), mode) == 0);
+      warnings.clear();
+      CHECK_FALSE(cache.load("key"));
+      cache.store("new", "binary");
+      CHECK_FALSE(fs::exists(cache.path_of("new")));
+      REQUIRE(warnings.size() == 2);  // a Device says the sentence once
+      CHECK(warnings[0] == warnings[1]);
+      CHECK(warnings[0].find("others may write to it (mode ") != std::string::npos);
+      CHECK(warnings[0].find(cache.directory().string()) != std::string::npos);
+      CHECK(warnings[0].find("SYLVIT_CACHE_DIR") != std::string::npos);
+    }
+    REQUIRE(chmod(cache.directory().c_str(), 0755) == 0);
+    CHECK(cache.load("key"));
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "an entry that others can write to is not used, and is replaced") {
+    cache.store("key", "binary");
+    for (const unsigned mode : {0620U, 0602U}) {
+      REQUIRE(chmod(cache.path_of("key").c_str(), mode) == 0);
+      CHECK_FALSE(cache.load("key"));
+    }
+    CHECK(warnings.size() == 2);
+    cache.store("key", "binary");
+    CHECK(mode_of(cache.path_of("key")) == 0600);
+    CHECK(cache.load("key"));
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "what belongs to another user is not used") {
+    if (!can_give_away()) return;
+    cache.store("key", "binary");
+    REQUIRE(lchown(cache.path_of("key").c_str(), another_user, another_user) == 0);
+    CHECK_FALSE(cache.load("key"));
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings[0].find("belongs to user 12345 and not to user 0") != std::string::npos);
+    cache.store("key", "binary");
+    CHECK(cache.load("key"));
+
+    REQUIRE(lchown(cache.directory().c_str(), another_user, another_user) == 0);
+    CHECK_FALSE(cache.load("key"));
+    cache.store("new", "binary");
+    CHECK_FALSE(fs::exists(cache.path_of("new")));
+    CHECK(warnings.size() == 3);
+    // Nor is anything made in it: whose it is could not remove that.
+    const KernelCache inside(cache.directory() / "inside", 1 << 20, warn);
+    inside.store("key", "binary");
+    CHECK_FALSE(fs::exists(inside.directory()));
+    REQUIRE(warnings.size() == 4);
+    CHECK(warnings[3].find(cache.directory().string() + ", where it would be made, belongs to user 12345") !=
+          std::string::npos);
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "a link, a pipe or a device is no entry, and nothing waits for it") {
+    cache.store("real", "binary");
+    cache.store("key", "binary");
+    const auto replaced_by = [&](auto&& make) {
+      REQUIRE(fs::remove(cache.path_of("key")));
+      make();
+      CHECK_FALSE(cache.load("key"));
+      cache.store("key", "new");
+      CHECK(as_text(cache.load("key")) == "new");
+      CHECK(fs::is_regular_file(fs::symlink_status(cache.path_of("key"))));
+    };
+    const fs::path elsewhere = directory.path() / "elsewhere";
+    fs::copy_file(cache.path_of("key"), elsewhere);
+    replaced_by([&] { fs::create_symlink(elsewhere, cache.path_of("key")); });
+    CHECK(read_file(elsewhere).find("binary") != std::string::npos);  // nobody wrote through the link
+    replaced_by([&] { REQUIRE(mkfifo(cache.path_of("key").c_str(), 0600) == 0); });
+    replaced_by([&] { fs::create_symlink("/dev/zero", cache.path_of("key")); });
+    replaced_by([&] {  // one that never ends; sparse, so it takes no room
+      write(cache.path_of("key"), "sylvit kernels 1");
+      fs::resize_file(cache.path_of("key"), std::uintmax_t{1} << 40);
+    });
+    CHECK(warnings.empty());
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "a link that leads nowhere is no directory") {
+    fs::create_symlink(directory.path() / "nowhere", directory.path() / "link");
+    const KernelCache bad(directory.path() / "link", 1 << 20, warn);
+    CHECK_FALSE(bad.load("key"));
+    bad.store("key", "binary");
+    CHECK(warnings.size() == 1);
+  }
+
+  TEST_CASE("with a HOME of another user, the program says so once and goes on") {
+    if (!can_give_away()) return;
+    const test::TemporaryDirectory home;
+    const std::string setting = "-u XDG_CACHE_HOME -u SYLVIT_CACHE_DIR HOME=" + home.path().string();
+    REQUIRE(chmod(home.path().c_str(), 0755) == 0);
+    REQUIRE(lchown(home.path().c_str(), another_user, another_user) == 0);
+    const test::CommandResult fresh = test::run_sylvit("self-check", setting);
+    CHECK(fresh.exit_code == 0);
+    CHECK(count_of(fresh.errors, "sylvit: warning: the kernel cache ") == 1);
+    CHECK(fresh.errors.find("belongs to user 12345") != std::string::npos);
+    CHECK(fs::is_empty(home.path()));
   }
 
   TEST_CASE("the program rebuilds damaged entries and goes on without a writable cache") {
@@ -147,8 +281,7 @@ TEST_SUITE("runtime/kernel_cache") {
 
     const test::CommandResult unwritable = test::run_sylvit("self-check", "SYLVIT_CACHE_DIR=/proc/sylvit");
     CHECK(unwritable.exit_code == 0);
-    const std::string phrase = "sylvit: warning: the kernel cache /proc/sylvit cannot be written";
-    CHECK(unwritable.errors.find(phrase) != std::string::npos);
+    CHECK(count_of(unwritable.errors, "sylvit: warning: the kernel cache /proc/sylvit is not used") == 1);
     const test::CommandResult off = test::run_sylvit("devices", setting + "/off SYLVIT_CACHE_LIMIT_MB=0");
     CHECK(off.exit_code == 0);
     CHECK_FALSE(fs::exists(directory.path() / "kernels" / "off"));
@@ -168,7 +301,7 @@ TEST_SUITE("runtime/kernel_cache") {
       CHECK(result.exit_code == 0);
       CHECK(result.errors.empty());
     }
-    CHECK(files_in(directory.path(), ".partial") == 0);
+    CHECK(files_in(directory.path(), ".tmp") == 0);
     const int entries = files_in(directory.path(), ".kernels");
     CHECK(entries >= 2);
     CHECK(test::run_sylvit("self-check", setting).exit_code == 0);

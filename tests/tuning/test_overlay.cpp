@@ -1,6 +1,8 @@
 // A user's own tables: found first, and whatever they hold, never an exception and never a wrong result.
 #include <fstream>
 #include <random>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "nn/attention_case.hpp"
 #include "support.hpp"
@@ -192,6 +194,27 @@ TEST_SUITE("tuning/overlay") {
     CHECK(rows_in_use() == own);
   }
 
+  TEST_CASE("a pipe, a device or another's file behind a link is no table, and nothing waits for it") {
+    const int own = rows_in_use();
+    const test::TemporaryDirectory directory;
+    const std::filesystem::path folder = directory.path() / tuning::backend_of(device().info());
+    std::filesystem::create_directories(folder);
+    const test::Setting setting("SYLVIT_TUNING_DIR", directory.path().string());
+    REQUIRE(mkfifo((folder / "pipe.json").c_str(), 0600) == 0);
+    std::filesystem::create_symlink("/dev/zero", folder / "zeros.json");
+    std::ofstream(directory.path() / "elsewhere") << table(layer_norm(own + 1));
+    std::filesystem::create_symlink(directory.path() / "elsewhere", folder / "link.json");
+    const bool root = geteuid() == 0;  // who alone can give files away
+    if (root) REQUIRE(chown((directory.path() / "elsewhere").c_str(), 12345, 12345) == 0);
+    const auto problems = tuning::table_for(device().info()).problems();
+    REQUIRE(problems.size() == (root ? 3 : 2));
+    for (const tuning::Problem& problem : problems)
+      CHECK(problem.reason ==
+            (problem.file.ends_with("link.json")
+                 ? "it is a link to a file that belongs to user 12345 and not to user 0, who runs this"
+                 : "it is no regular file"));
+  }
+
   TEST_CASE("damaged bytes anywhere in a table do no harm") {
     const std::string sound =
         table(layer_norm(32) + R"(, {"kernel": "attention_forward", "dtypes": ["f32"], "score_class": "softmax",
@@ -307,6 +330,12 @@ TEST_SUITE("tuning/overlay") {
     CHECK(back.records[1].n == provider.n);
     CHECK(back.records[1].k == provider.k);
     CHECK(std::distance(std::filesystem::directory_iterator(path.parent_path()), {}) == 1);  // nothing left behind
+    // Its temporary name cannot be foreseen: one made of the process's number, as once, could be a link by then.
+    const std::filesystem::path victim = directory.path() / "victim";
+    std::ofstream(victim) << "untouched";
+    std::filesystem::create_symlink(victim, path.string() + std::to_string(getpid()) + ".partial");
+    tuning::write_table_file(path, file, "again");
+    CHECK(test::read_file(victim) == "untouched");
     file.records[0].origin = std::string(5000, 'x');
     test::check_error([&] { tuning::write_table_file(path, file, "x"); }, {"not written", "origin"});
     CHECK(tuning::read_table_file(path).problems.empty());
