@@ -22,7 +22,13 @@ std::vector<ImageSource> images_in(const std::string& directory) {
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
       std::error_code ignored;  // what cannot be looked at is named when it cannot be opened
-      if (named_as_image(entry.path()) && !entry.is_directory(ignored)) found.push_back({entry.path().string(), {}});
+      if (!named_as_image(entry.path()) || entry.is_directory(ignored)) continue;
+      ImageSource source{entry.path().string(), {}};
+      // A pipe would wait for a writer. Who names one alone knows that there is one.
+      if (entry.is_fifo(ignored) || entry.is_socket(ignored) || entry.is_character_file(ignored) ||
+          entry.is_block_file(ignored))
+        source.error = source.path + " is not a regular file";
+      found.push_back(std::move(source));
     }
   } catch (const fs::filesystem_error& error) {
     return {{directory, "cannot list " + directory + ": " + error.code().message()}};

@@ -251,7 +251,7 @@ struct TypeOf<std::vector<T>> {
 template <class T>
 struct TypeOf<std::optional<T>> {
   static Type make() {
-    return {.otherwise = "is neither null nor an object",
+    return {.otherwise = "is neither null nor what it should be",
             .take = [](void*, Scalar given) { return std::holds_alternative<std::nullptr_t>(given); },
             .begin_value =
                 [](void* object) {

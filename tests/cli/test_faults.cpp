@@ -110,8 +110,7 @@ int walk(const Command& command, Fault fault, int first = 1, int step = 1) {
       CHECK(!command.makes_do);
       CHECK(std::ranges::count(result.errors, '\n') == 1);
       CHECK(result.errors.starts_with("sylvit: "));
-      CHECK(result.errors.find(fault == Fault::full ? "No space left on device" : "Input/output error") !=
-            std::string::npos);
+      CHECK(result.errors.find(directory.string()) != std::string::npos);
     }
     check_files(command, contents, directory, fault, result.exit_code == 0);
     if (command.makes_do) {
@@ -168,12 +167,11 @@ TEST_SUITE("cli/faults") {
     const std::string arguments = "infer --json --seed 1 " + tiny + " " + image;
     const std::string whole = run_sylvit(arguments).output;
     REQUIRE(whole.size() > 512);
-    const CommandResult cut =
-        run_sylvit(arguments, R"(sh -c 'trap "" XFSZ; ulimit -f 1; SYLVIT_CACHE_LIMIT_MB=0 exec "$0" "$@"')");
+    const CommandResult cut = run_sylvit(arguments, R"(sh -c 'trap "" XFSZ; ulimit -f 1; exec "$0" "$@"')");
     CHECK(cut.exit_code == 1);
     CHECK(whole.starts_with(cut.output));
-    CHECK(cut.errors.starts_with("sylvit: cannot write to "));
-    CHECK(std::ranges::count(cut.errors, '\n') == 1);
+    // In front of it may be what a driver says that has no room for its own files.
+    CHECK(cut.errors.ends_with("sylvit: cannot write to standard output\n"));
   }
 }
 

@@ -343,6 +343,10 @@ TEST_SUITE("cli/infer") {
     REQUIRE(with_loop.size() == 5);
     CHECK(with_loop[3]["top"].size() == 5);
     CHECK(with_loop[4]["error"].get<std::string>().find("e.jpg") != std::string::npos);
+    REQUIRE(mkfifo((directory.path() / "f.jpg").c_str(), 0600) == 0);
+    const Json with_pipe = classified(tiny + " " + path, 1);
+    REQUIRE(with_pipe.size() == 5);
+    CHECK(with_pipe[4]["error"] == path + "/f.jpg is not a regular file");
     const Json empty = classified(tiny + image("turned.jpg") + " " + path + "/inner.png", 1);
     CHECK(empty[0]["top"].size() == 5);
     CHECK(empty[1]["error"].get<std::string>().find("inner.png has no file") != std::string::npos);
@@ -382,7 +386,7 @@ TEST_SUITE("cli/infer") {
     std::vector<std::string> found;
     for (const Json& one : images[0]["top"]) found.push_back(one["label"]);
     std::ranges::sort(found);
-    CHECK(found == std::vector<std::string>{"\x1b]0;x\x07", "\x7f", "b\u009b", "c\u2066", "\ufffd"});
+    CHECK(found == std::vector<std::string>{"\x1b]0;x\x07", "b\u009b", "c\u2066", "\x7f", "\ufffd"});
 
     // Words of the command line, whichever part refuses them.
     for (const char* words : {"infer '\x1b[2J' --top '\x1b[2J'", "info '\x1b[2J'",
@@ -416,7 +420,8 @@ TEST_SUITE("cli/infer") {
     CHECK(progress_line("images", 1, 7201, 1, "", 200).find("2:00:00 left") != std::string::npos);
     CHECK(progress_line("images", 50, 200, 10, "", 12).size() == 12);
     // Cut between characters, and with a note that cannot steer the terminal.
-    CHECK(progress_line("ääää", 1, 2, 0, "", 28) == "[==========          ] 1/2 ä");
+    CHECK(progress_line("ääää", 1, 2, 0, "", 29) == "[==========          ] 1/2 ä");
+    CHECK(progress_line("ääää", 1, 2, 0, "", 30) == "[==========          ] 1/2 ä");
     CHECK(progress_line("runs", 1, 2, 0, "\x1b[2J", 200) == "[==========          ] 1/2 runs, \\x1b[2J");
     // Standard error is no terminal here.
     std::string many;

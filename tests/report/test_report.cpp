@@ -258,8 +258,7 @@ TEST_SUITE("report/report") {
     check("\"seconds\": 1.5", "\"seconds\": 1e101", {"runs[0].seconds", "too large"});
     check("\"seconds\": 1.5", "\"seconds\": 1e999", {"damaged"});
     check("\"seconds\": 1.5", "\"seconds\": [1]", {"runs[0].seconds", "no number"});
-    check("\"accuracy\": {", "\"accuracy\": 5, \"x\": {",
-          {"runs[0].results[0].accuracy", "neither null nor an object"});
+    check("\"accuracy\": {", "\"accuracy\": 5, \"x\": {", {"runs[0].results[0].accuracy", "no JSON object"});
     check("\"top1\": [", "\"top1\": [[],", {"runs[0].results[0].top1[0]", "whole number"});
     check("\"logits\": [", "\"logits\": [true,", {"runs[0].results[0].logits[0]", "no number"});
     check("\"cores\": 2", "\"cores\": 2, \"kores\": 2", {"runs[0]", "unknown key", "kores"});
@@ -290,7 +289,7 @@ TEST_SUITE("report/report") {
       check_error([&] { (void)parse_report(start + rest, "x"); }, parts);
       const std::size_t made = peak_memory() - before;
       CAPTURE(made);
-      CHECK(made < 3 * rest.size() + (std::size_t{64} << 20));
+      CHECK(made < 10 * rest.size() + (std::size_t{64} << 20));
     };
     std::string lists;
     for (int i = 0; i < 10'000'000; ++i) lists += "[],";
