@@ -46,6 +46,28 @@ SYLVIT_API Image with_channels(Image image, std::int64_t channels);
 /// An image as the bytes of a PNG file.
 SYLVIT_API std::vector<std::byte> encode_png(const Image& image);
 
+/// A rectangle of an image.
+struct ImageBox {
+  std::int64_t x = 0;       ///< its first column
+  std::int64_t y = 0;       ///< its first row
+  std::int64_t width = 0;   ///< columns
+  std::int64_t height = 0;  ///< rows
+
+  /// Both are the same.
+  friend bool operator==(const ImageBox&, const ImageBox&) = default;
+};
+
+/// How an image becomes larger or smaller.
+enum class Resampling : std::uint8_t {
+  plain_bilinear,  ///< between the four nearest pixels, also where many are left out: TensorFlow's without antialias
+  bilinear,        ///< Pillow's, with antialiasing
+  bicubic          ///< Pillow's, with antialiasing
+};
+
+/// A part of an image as height x width pixels. The bytes are Pillow's (crop and resize), or TensorFlow's rounded down.
+SYLVIT_API Image resized(const Image& image, const ImageBox& part, std::int64_t height, std::int64_t width,
+                         Resampling resampling);
+
 /// What stands between an image and a model.
 struct ImageTransform {
   std::int64_t size = 224;                           ///< height and width that the model takes

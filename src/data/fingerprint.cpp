@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "data/random.hpp"
+#include "augment/random.hpp"
 
 namespace sylvit::data {
 
@@ -14,7 +14,7 @@ constexpr std::size_t places = 4096;
 constexpr std::size_t place_bytes = 4096;
 }  // namespace
 
-void Fingerprint::add(std::uint64_t value) noexcept { state_ = mixed(state_ ^ value) + value; }
+void Fingerprint::add(std::uint64_t value) noexcept { state_ = augment::mixed(state_ ^ value) + value; }
 
 void Fingerprint::add_all(std::span<const std::byte> bytes) noexcept {
   std::uint64_t word = 0;

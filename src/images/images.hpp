@@ -11,8 +11,10 @@ using sylvit::Image;
 using sylvit::image_extents;
 using sylvit::image_file_limit;
 using sylvit::image_pixel_limit;
+using sylvit::ImageBox;
 using sylvit::named_as_image;
 using sylvit::read_image;
+using sylvit::Resampling;
 using sylvit::with_channels;
 
 }  // namespace sylvit::images

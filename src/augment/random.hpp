@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace sylvit::data {
+namespace sylvit::augment {
 
 /// A one-to-one function of 64 bits each of whose output bits depends on every input bit (the end of SplitMix64, by
 /// Steele, Lea and Flood, with Stafford's constants).
@@ -15,7 +15,7 @@ constexpr std::uint64_t mixed(std::uint64_t x) noexcept {
   return x ^ (x >> 31U);
 }
 
-/// SplitMix64 that starts at a hash of its key.
+/// SplitMix64 that starts at a hash of its key: {seed, purpose, epoch, image}, say.
 class Random {
  public:
   explicit constexpr Random(std::initializer_list<std::uint64_t> key) noexcept {
@@ -25,6 +25,8 @@ class Random {
   constexpr std::uint64_t bits() noexcept { return mixed(state_ += step); }
   /// In [0, 1), a multiple of 2^-53.
   constexpr double uniform() noexcept { return static_cast<double>(bits() >> 11U) * 0x1p-53; }
+  /// In [begin, end).
+  constexpr double uniform(double begin, double end) noexcept { return begin + (end - begin) * uniform(); }
   /// 0 to count - 1, each as likely as the others (Lemire's method). count > 0.
   constexpr std::uint64_t below(std::uint64_t count) noexcept {
     __extension__ using Wide = unsigned __int128;
@@ -41,4 +43,10 @@ class Random {
   std::uint64_t state_ = 0;
 };
 
-}  // namespace sylvit::data
+/// Of mean 0 and deviation 1 (Box and Muller's method, of which one of two numbers is used).
+double normal(Random& random);
+
+/// Beta(p, p): two Gamma(p) by Marsaglia and Tsang's method. p > 0.
+double beta(Random& random, double p);
+
+}  // namespace sylvit::augment
