@@ -11,6 +11,12 @@ void require(bool holds) {
   if (!holds) throw std::runtime_error("libzip does not write that");
 }
 
+[[noreturn]] void give_up(zip_t* archive, zip_source_t* target) {
+  zip_discard(archive);
+  zip_source_free(target);
+  throw std::runtime_error("libzip does not write that");
+}
+
 }  // namespace
 
 std::string npy_of(const std::string& dict, const std::string& bytes, int version) {
@@ -49,15 +55,13 @@ std::string npz_of(const std::vector<std::pair<std::string, std::string>>& membe
     const zip_int64_t index = zip_file_add(archive, (name + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
     if (index < 0) {
       zip_source_free(source);
-      zip_discard(archive);
-      zip_source_free(target);
+      give_up(archive, target);
     }
-    require(index >= 0);
     require(zip_set_file_compression(archive, static_cast<zip_uint64_t>(index),
                                      deflated ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 0) == 0);
     zip_file_set_dostime(archive, static_cast<zip_uint64_t>(index), 0, 33, 0);  // the same bytes every time
   }
-  require(zip_close(archive) == 0);
+  if (zip_close(archive) != 0) give_up(archive, target);
   require(zip_source_open(target) == 0);
   std::string result;
   std::string piece(65536, '\0');
