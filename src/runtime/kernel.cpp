@@ -15,13 +15,14 @@ sycl::event launch_bytes(const Device& device, const KernelName& kernel, const s
                                  arguments, after);
 }
 
-sycl::event submit_other(const Device& device, const std::function<sycl::event(sycl::queue&)>& submit) {
-  return device.kernels().submit_other(device.queue(), submit);
+sycl::event submit_other(const Device& device, std::string_view who,
+                         const std::function<sycl::event(sycl::queue&)>& submit) {
+  return device.kernels().submit_other(who, device.queue(), submit);
 }
 
 sycl::event copy(const Device& device, void* to, const void* from, std::size_t bytes,
                  std::span<const sycl::event> after) {
-  return submit_other(device, [&](sycl::queue& queue) {
+  return submit_other(device, "copy", [&](sycl::queue& queue) {
     return queue.memcpy(to, from, bytes, std::vector<sycl::event>(after.begin(), after.end()));
   });
 }

@@ -75,9 +75,10 @@ sycl::event launch(const Device& device, const Kernel<Arguments>& kernel, const 
   return launch_bytes(device, kernel, groups, std::as_bytes(std::span(&arguments, 1)), after);
 }
 
-/// Work on the device's queue that is no kernel of ours, such as a call of another library: `submit(queue)` returns its
-/// event. Not called in a rehearsal.
-sycl::event submit_other(const Device& device, const std::function<sycl::event(sycl::queue&)>& submit);
+/// Work on the device's queue that is no kernel of ours, such as a call of another library, which `who` names:
+/// `submit(queue)` returns its event. Not called in a rehearsal.
+sycl::event submit_other(const Device& device, std::string_view who,
+                         const std::function<sycl::event(sycl::queue&)>& submit);
 
 sycl::event copy(const Device& device, void* to, const void* from, std::size_t bytes,
                  std::span<const sycl::event> after = {});
