@@ -80,7 +80,7 @@ VitConfig guess_config(const io::WeightsFile& file) {
                                                                   : Pooling::token;
   config.norm_after_pooling = has("fc_norm.weight");
   config.positions = has("pos_embed") ? Positions::learned : Positions::sincos;
-  if (has("head.weight")) config.classes = extent(file, "head.weight", 0, 2);
+  config.classes = has("head.weight") ? extent(file, "head.weight", 0, 2) : 0;  // 0: no head, which check() refuses
   if (has("pos_embed")) {
     const std::int64_t side = square_root(extent(file, "pos_embed", 1, 3) - (config.class_token ? 1 : 0));
     if (side > 0) config.image_height = config.image_width = side * config.patch;
