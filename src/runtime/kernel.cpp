@@ -10,7 +10,7 @@ sycl::event launch_bytes(const Device& device, const KernelName& kernel, const s
                          std::span<const std::byte> arguments, std::span<const sycl::event> after) {
   return device.kernels().submit(kernel,
                                  {.groups = groups,
-                                  .work_items = static_cast<std::size_t>(kernel.work_items),
+                                  .work_items = {1, 1, static_cast<std::size_t>(kernel.work_items)},
                                   .local_floats = static_cast<std::size_t>(kernel.local_floats)},
                                  arguments, after);
 }
