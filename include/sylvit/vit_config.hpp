@@ -53,7 +53,7 @@ struct SYLVIT_API VitConfig {
   std::int64_t image_height = 224;  ///< in pixels, whole patches
   std::int64_t image_width = 224;   ///< in pixels, whole patches
   std::int64_t channels = 3;        ///< of a pixel
-  std::int64_t classes = 1000;      ///< logits of an image
+  std::int64_t classes = 1000;      ///< logits of an image; at least 1, because every model has a head
 
   Score score = Score::softmax;   ///< of the blocks' attention
   CustomScore custom_score = {};  ///< with Score::custom: which

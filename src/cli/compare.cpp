@@ -34,6 +34,7 @@ struct Options {
   bool forward_only = false;
   bool cold = false;
   std::string out = "report";
+  std::string machine;
   std::vector<std::string> merge;
   std::string baseline;
   RegressionLimits limits;
@@ -116,6 +117,7 @@ Report measured(const Options& options) {
   Run& made = report.runs.front();
   describe_host(made);
   made.cold = options.cold;
+  if (!options.machine.empty()) made.machine = options.machine;
   return report;
 }
 
@@ -126,11 +128,11 @@ Report merged_files(const std::vector<std::string>& paths) {
   return merged(reports);
 }
 
-void fail_for_regressions(const Report& report, const NamedReport& baseline, const RegressionLimits& limits) {
-  const std::vector<std::string> found = regressions(report, baseline, limits);
+void fail_for_regressions(const Baseline& baseline) {
+  const std::vector<std::string> found = regressions(baseline);
   for (const std::string& sentence : found) terminal::print(stderr, "sylvit: {}\n", sentence);
   if (!found.empty())
-    throw Error(fmt::format("{} regression{} against {}", found.size(), found.size() == 1 ? "" : "s", baseline.name));
+    throw Error(fmt::format("{} regression{} against {}", found.size(), found.size() == 1 ? "" : "s", baseline.file));
 }
 
 void compare_command(const Options& options) {
@@ -142,10 +144,11 @@ void compare_command(const Options& options) {
   std::optional<Report> merged_report;
   if (!options.merge.empty()) merged_report = merged_files(options.merge);
   check_writable(options.out);
-  const Report report = merged_report ? std::move(*merged_report) : measured(options);
+  Report report = merged_report ? std::move(*merged_report) : measured(options);
+  if (baseline) report.baseline = beside(report, *baseline, options.limits);
   write_report(options.out, report);
   print_summary(report);
-  terminal::print("the report is {}/index.html, and {}/report.json for programs\n", options.out, options.out);
+  terminal::print("the report is {0}/index.html, with report.json and report.csv beside it\n", options.out);
   // Failures of runs that are merged were told when they ran.
   std::size_t failed = 0;
   if (options.merge.empty()) {
@@ -153,7 +156,7 @@ void compare_command(const Options& options) {
     failed = failures.size();
     for (const std::string& sentence : failures) terminal::print(stderr, "sylvit: {}\n", sentence);
   }
-  if (baseline) fail_for_regressions(report, *baseline, options.limits);
+  if (report.baseline) fail_for_regressions(*report.baseline);
   if (failed > 0)
     throw Error(fmt::format("{} combination{} of device, model and type failed, and the others are in the report",
                             failed, failed == 1 ? "" : "s"));
@@ -210,6 +213,7 @@ void add_compare(CLI::App& program) {
       ->delimiter(',');
   command->add_flag("--cold", options->cold, "Build all kernels anew, to see how long that takes");
   command->add_option("--out", options->out, "Directory of the report")->capture_default_str();
+  command->add_option("--machine", options->machine, "What the report calls this machine (default: its host name)");
   command->add_option("--merge", options->merge, "Measure nothing: make one report of these report.json files");
   command->add_option("--baseline", options->baseline,
                       "A report.json: exit with 1 when something is slower or less accurate than there");

@@ -71,7 +71,7 @@ void VitModelOptions::add_variations_to(CLI::App& command) {
   const auto add_size = [&](const char* name, std::optional<std::int64_t>& value, const char* description) {
     command.add_option(name, value, description)->check(whole_number);
   };
-  add_size("--classes", classes, "Outputs of the head (default: 1000, or what the weights have)");
+  add_size("--classes", classes, "Outputs of the head, at least 1 (default: 1000, or what the weights have)");
   add_size("--image-size", image_size, "Height and width in pixels (default: 224, or what images or weights have)");
   add_size("--width", width, "Instead of the model's own; so are the following");
   add_size("--depth", depth, "Number of blocks");

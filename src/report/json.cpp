@@ -48,6 +48,14 @@ class Writer {
   void operator()(const char* key, T& value) {
     json_[key] = encoded(value);
   }
+  template <class T>
+  void since_2(const char* key, T& value) {
+    (*this)(key, value);
+  }
+  template <class T>
+  void renamed_in_2(const char* key, const char* /*old_key*/, T& value) {
+    (*this)(key, value);
+  }
   Json take() { return std::move(json_); }
 
  private:
@@ -108,9 +116,9 @@ struct Type {
   std::size_t most_entries = 0;            ///< of a list
   Target (*begin_value)(void*) = nullptr;  ///< of what may be null
   /// Of an object: the member with this key and its position among all, or none.
-  std::pair<Target, std::size_t> (*member)(void*, std::string_view key) = nullptr;
+  std::pair<Target, std::size_t> (*member)(void*, std::string_view key, std::int64_t schema) = nullptr;
   /// Of an object: the first key whose position is not in this set; null if there is none.
-  const char* (*missing)(void*, const Positions& seen) = nullptr;
+  const char* (*missing)(void*, const Positions& seen, std::int64_t schema) = nullptr;
 };
 
 template <class T>
@@ -118,6 +126,7 @@ const Type& type_of();
 
 /// Visits the fields of an object until one has the key.
 struct FindMember {
+  std::int64_t schema;
   std::string_view wanted;
   Target found;
   std::size_t position = 0;
@@ -130,10 +139,19 @@ struct FindMember {
     else
       ++position;
   }
+  template <class T>
+  void since_2(const char* key, T& value) {
+    if (schema >= 2) (*this)(key, value);
+  }
+  template <class T>
+  void renamed_in_2(const char* key, const char* old_key, T& value) {
+    (*this)(schema >= 2 ? key : old_key, value);
+  }
 };
 
 /// Visits the fields of an object until one is not in the set.
 struct FindMissing {
+  std::int64_t schema;
   const Positions& seen;
   const char* found = nullptr;
   std::size_t position = 0;
@@ -142,6 +160,14 @@ struct FindMissing {
   void operator()(const char* key, T& /*value*/) {
     if (found == nullptr && !seen.test(position)) found = key;
     ++position;
+  }
+  template <class T>
+  void since_2(const char* key, T& value) {
+    if (schema >= 2) (*this)(key, value);
+  }
+  template <class T>
+  void renamed_in_2(const char* key, const char* old_key, T& value) {
+    (*this)(schema >= 2 ? key : old_key, value);
   }
 };
 
@@ -182,14 +208,14 @@ struct TypeOf {
   static Type make() {
     return {.otherwise = "is no JSON object",
             .member =
-                [](void* object, std::string_view key) {
-                  FindMember find{key, {}};
+                [](void* object, std::string_view key, std::int64_t schema) {
+                  FindMember find{schema, key, {}};
                   describe(find, *static_cast<T*>(object));
                   return std::pair(find.found, find.position);
                 },
             .missing =
-                [](void* object, const Positions& seen) {
-                  FindMissing find{seen};
+                [](void* object, const Positions& seen, std::int64_t schema) {
+                  FindMissing find{schema, seen};
                   describe(find, *static_cast<T*>(object));
                   return find.found;
                 }};
@@ -342,11 +368,11 @@ class Identity final : public Tokens {
 /// Reads into a Document.
 class Reader final : public Tokens {
  public:
-  explicit Reader(Document& document) : next_{&document, &type_of<Document>()} {}
+  Reader(Document& document, std::int64_t schema) : schema_(schema), next_{&document, &type_of<Document>()} {}
 
   bool key(string_t& text) override {
     Frame& frame = frames_.back();
-    const auto [target, position] = frame.target.type->member(frame.target.object, text);
+    const auto [target, position] = frame.target.type->member(frame.target.object, text, schema_);
     if (target.type == nullptr)
       throw Error(fmt::format("{} has an unknown key {}",
                               frames_.size() == 1 ? "it" : "its " + place(frames_.size() - 1), io::in_quotes(text)));
@@ -396,7 +422,7 @@ class Reader final : public Tokens {
   bool end() override {
     const Frame frame = std::move(frames_.back());
     if (frame.object)
-      if (const char* key = frame.target.type->missing(frame.target.object, frame.seen); key != nullptr) {
+      if (const char* key = frame.target.type->missing(frame.target.object, frame.seen, schema_); key != nullptr) {
         frames_.back().key = key;
         refuse("is missing");
       }
@@ -417,6 +443,7 @@ class Reader final : public Tokens {
   }
   [[noreturn]] void refuse(std::string_view why) const { wrong(place(frames_.size()), std::string(why)); }
 
+  std::int64_t schema_;
   std::vector<Frame> frames_;
   Target next_;  // of the object's key, or of the file
 };
@@ -439,6 +466,8 @@ void check_speed(const Speed& speed, const std::string& place) {
   check_not_negative(speed.ms.p25, place + ".ms.p25");
   check_not_negative(speed.ms.p75, place + ".ms.p75");
   check_not_negative(speed.ms.count, place + ".ms.count");
+  for (const double sample : speed.ms.samples) check_not_negative(sample, place + ".ms.samples");
+  check_not_negative(speed.turns, place + ".turns");
   check_not_negative(speed.images_per_s, place + ".images_per_s");
   check_not_negative(speed.gflops, place + ".gflops");
   check_not_negative(speed.compute_share, place + ".compute_share");
@@ -469,8 +498,8 @@ void check_consistency(const Report& report) {
       check_not_negative(run.devices[i].memory_bytes, place + ".memory_bytes");
       check_not_negative(run.devices[i].local_memory_bytes, place + ".local_memory_bytes");
       check_not_negative(run.devices[i].bandwidth_gbs, place + ".bandwidth_gbs");
-      for (const ComputeCeiling& ceiling : run.devices[i].ceilings)
-        check_not_negative(ceiling.gflops, place + ".ceilings");
+      for (const YardstickRate& yardstick : run.devices[i].yardsticks)
+        check_not_negative(yardstick.gflops, place + ".yardsticks");
     }
     for (std::size_t i = 0; i < run.results.size(); ++i) {
       const Result& result = run.results[i];
@@ -496,8 +525,8 @@ void check_consistency(const Report& report) {
   }
 }
 
-/// Throws Error for what is no report, or one of a schema that is not known.
-void check_identity(std::string_view text) {
+/// The report's schema. Throws Error for what is no report, or one of a schema that is not known.
+std::int64_t schema_of(std::string_view text) {
   Identity identity;
   nlohmann::json::sax_parse(text, &identity);  // stops when it has seen both
   if (identity.kind != kind || !identity.schema) throw Error("it is no report of 'sylvit compare'");
@@ -506,6 +535,7 @@ void check_identity(std::string_view text) {
         fmt::format("it is of schema {}, and this sylvit knows schemas up to {}", *identity.schema, report_schema),
         "read it with the version that wrote it, or a later one");
   if (*identity.schema < 1) throw Error(fmt::format("it is of schema {}, which there never was", *identity.schema));
+  return *identity.schema;
 }
 
 }  // namespace
@@ -523,9 +553,9 @@ std::string report_json(const Report& report) {
 Report parse_report(std::string_view text, const std::string& name) try {
   // The JSON reader would take a zero byte for the end and ignore whatever follows it.
   if (text.find('\0') != std::string_view::npos) throw Error("it is damaged: it has a zero byte in it");
-  check_identity(text);
+  const std::int64_t schema = schema_of(text);
   Document document;
-  Reader reader(document);
+  Reader reader(document, schema);
   nlohmann::json::sax_parse(text, &reader);  // every failure throws
   check_consistency(document.report);
   return std::move(document.report);

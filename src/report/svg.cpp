@@ -41,7 +41,7 @@ std::string tick_text(double value) {
     const double mantissa = value / std::pow(10.0, power);
     return std::abs(mantissa - 1) < 1e-6 ? fmt::format("1e{}", power) : fmt::format("{:.2g}e{}", mantissa, power);
   }
-  return fmt::format("{:.4g}", value);
+  return size >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
 std::vector<double> round_numbers(const PlotAxis& axis) {
@@ -215,7 +215,8 @@ std::string plot(const std::string& what, const PlotAxis& given_x, const PlotAxi
   svg += fmt::format(R"svg(<text transform="translate(10 {:.1f}) rotate(-90)" text-anchor="middle">{}</text>)svg",
                      (top + height - bottom) / 2, escaped(y.label));
   for (const Series& one : series) {
-    svg += fmt::format(R"(<g class="s{}{}">)", one.colour % colours, one.hollow ? " hollow" : "");
+    svg += fmt::format(R"(<g class="{}{}">)", one.neutral ? "neutral" : fmt::format("s{}", one.colour % colours),
+                       one.hollow ? " hollow" : "");
     std::string path;
     for (const Point& point : one.points) {
       if (!drawable(x, point.x) || !drawable(y, point.y)) continue;

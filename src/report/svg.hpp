@@ -38,7 +38,8 @@ struct Series {
   bool dashed = false;
   bool dotted = false;
   bool marks = false;
-  bool hollow = false;  ///< marks are rings
+  bool hollow = false;   ///< marks are rings
+  bool neutral = false;  ///< grey, whatever the colour
 };
 
 /// Series over two axes. What is not finite, or beyond 1e300 as good as infinite, is left out. `what` is what the plot shows, for those who do not see it.

@@ -19,6 +19,7 @@
 #include "runtime/kernel_library.hpp"
 #include "runtime/platform.hpp"
 #include "runtime/probe.hpp"
+#include "runtime/recording.hpp"
 #include "runtime/rehearsal.hpp"
 #include "runtime/translate.hpp"
 
@@ -273,6 +274,15 @@ Device runtime::Rehearsal::rehearsing(const Device& device, std::shared_ptr<Kern
   DeviceOptions options = device.state_->options;
   options.warn = [](std::string_view) {};
   auto state = std::make_shared<Device::State>(std::move(options));
+  state->queue = device.queue();
+  state->info = device.info();
+  state->kernels = std::move(library);
+  return Device(state);
+}
+
+Device runtime::Recording::recorded(const Device& device, std::shared_ptr<KernelLibrary> library) {
+  auto state = std::make_shared<Device::State>(device.state_->options);
+  state->errors = device.state_->errors;
   state->queue = device.queue();
   state->info = device.info();
   state->kernels = std::move(library);

@@ -37,6 +37,10 @@ void VitConfig::check() const {
                             std::pair{"image width", image_width},
                             std::pair{"channels", channels},
                             std::pair{"classes", classes}};
+  if (classes == 0)
+    throw Error(
+        "the model has 0 classes, which is no head, and every model here has one",
+        "make it with at least 1 (timm: num_classes=1); what the head sees, the features, is the same with any");
   constexpr std::int64_t largest = 1 << 20;
   for (const auto& [name, value] : positive)
     require(value > 0 && value <= largest,

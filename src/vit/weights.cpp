@@ -90,7 +90,7 @@ TensorConfig config_of_tensors(const io::WeightsFile& file) {
   tell(config.pooling != Pooling::token, "pooling");
   config.positions = has("pos_embed") ? Positions::learned : Positions::sincos;
   tell(has("head.weight"), "classes");
-  if (has("head.weight")) config.classes = extent(file, "head.weight", 0, 2);
+  config.classes = has("head.weight") ? extent(file, "head.weight", 0, 2) : 0;  // 0: no head, which check() refuses
   if (has("pos_embed")) {
     const std::int64_t side = square_root(extent(file, "pos_embed", 1, 3) - (config.class_token ? 1 : 0));
     if (side > 0) config.image_height = config.image_width = side * config.patch;

@@ -7,6 +7,7 @@
 #include "io/safetensors.hpp"
 #include "reference/vit.hpp"
 #include "support.hpp"
+#include "vit/headless.hpp"
 #include "vit/tiny.hpp"
 #include "vit/weights.hpp"
 
@@ -295,6 +296,25 @@ TEST_SUITE("cli/vit") {
     std::filesystem::resize_file(npz, 1000);
     check_refused("run vit " + tiny + " --weights " + npz + " --input " + in + " --output " + none, none,
                   {"w.npz", "1000 bytes", "zip"});
+  }
+
+  TEST_CASE("a model without a head is refused by one sentence, whoever asks for it") {
+    const TemporaryDirectory directory;
+    const std::string out = directory.path() / "out.safetensors";
+    const std::string input = " --input " + write_input(directory, 8, {0, 1, 2}) + " --output " + out;
+    const std::string headless = test::write_headless(directory);
+    const std::initializer_list<std::string> said{"0 classes", "num_classes=1", "features"};
+    const std::string without = "--width 48 --depth 2 --heads 3 --mlp 80 --patch 4 --classes 0";
+    check_refused("init " + without + " --image-size 8 --seed 1 --output " + out, out, said);
+    check_refused("run vit " + without + " --seed 1" + input, out, said);
+    check_refused("bench vit " + without + " --image-size 8 --min-time 0.01", out, said);
+    const std::string sizes = "run vit --width 48 --depth 2 --heads 3 --mlp 80 --patch 4 --weights ";
+    check_refused(sizes + headless + input, out, said);
+    const auto info = run_sylvit("info " + headless);
+    CHECK(info.exit_code == 0);
+    CHECK(info.output.find(" 0 classes") != std::string::npos);
+    // A head that is asked for must be in the file.
+    check_refused("run vit " + tiny + " --weights " + headless + input, out, {"head.weight"});
   }
 
   TEST_CASE("bad images and labels get one sentence") {

@@ -11,7 +11,7 @@ import sys
 NEEDED = {
     "libsylvit.so": ["sylvit::Device::open(", "sylvit::attention_forward(", "sylvit::attention_backward(", "sylvit::gemm(",
                      "sylvit::Vit::forward(", "sylvit::VitWeights::load(", "typeinfo for sylvit::Error", "sylvit_model_run",
-                     "sylvit_last_error"],
+                     "sylvit_last_error", "sylvit_attention_forward", "sylvit::KernelSource::read("],
     "libsylvit_images.so": ["sylvit::read_image(", "sylvit::transform_image("],
     "libsylvit_data.so": ["sylvit::ImageSet::open("],
 }
