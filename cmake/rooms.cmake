@@ -2,6 +2,7 @@
 # use which is in src/rooms.json; ci/rooms checks it.
 #
 #   sylvit_library_room(<room> [EXCEPT <file>…])     a part of the library: static and shared hold the same objects
+#   sylvit_side_library(<room> …)                    a library of its own, sylvit::<room>, for applications that want it
 #   sylvit_program_room(<room> <libraries>…)         a static library that only the program and the tests use
 
 # What every source of the library is compiled with. The same for all, so that they share one precompiled header.
@@ -54,6 +55,28 @@ function(sylvit_program_room room)
                                        PRIVATE sylvit_warnings)
   target_compile_options(sylvit_${room} PRIVATE ${SYLVIT_FRONT_END_OPTIONS})
   sylvit_share_precompiled(program sylvit_${room} <CLI/CLI.hpp> <fmt/format.h> <nlohmann/json.hpp>)
+endfunction()
+
+# Static and shared hold the same objects. INSIDE: rooms of the library whose own functions it calls, which the shared
+# library does not show; so their objects are in both.
+function(sylvit_side_library room)
+  cmake_parse_arguments(PARSE_ARGV 1 room "" "" "USES;LIBRARIES;INSIDE")
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(sylvit_${room} STATIC ${sources})
+  set_target_properties(sylvit_${room} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(sylvit_${room} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  target_link_libraries(sylvit_${room} PUBLIC ${room_USES} PRIVATE ${room_LIBRARIES} $<BUILD_INTERFACE:sylvit_warnings>)
+  list(TRANSFORM room_INSIDE REPLACE "(.+)" "$<TARGET_OBJECTS:sylvit_\\1>")
+  add_library(sylvit_${room}_shared SHARED $<TARGET_OBJECTS:sylvit_${room}> ${room_INSIDE})
+  set_target_properties(sylvit_${room}_shared PROPERTIES OUTPUT_NAME sylvit_${room})
+  list(TRANSFORM room_USES APPEND _shared)
+  target_link_libraries(sylvit_${room}_shared PUBLIC ${room_USES} PRIVATE ${room_LIBRARIES})
+  sylvit_make_shared(sylvit_${room}_shared)
+  if(BUILD_SHARED_LIBS)
+    add_library(sylvit::${room} ALIAS sylvit_${room}_shared)
+  else()
+    add_library(sylvit::${room} ALIAS sylvit_${room})
+  endif()
 endfunction()
 
 # The soname, and nothing but the public headers' functions to be seen.

@@ -40,7 +40,7 @@ if(SYLVIT_TOOLCHAIN STREQUAL "rtc")
                     OUTPUT_STRIP_TRAILING_WHITESPACE)
     set(SYLVIT_VENV "${where}" CACHE PATH "" FORCE)
   endif()
-  sylvit_add_sycl_runtime(sylvit_sycl found)
+  sylvit_add_sycl_runtime(sylvit_sycl ${PROJECT_SOURCE_DIR}/include found)
   if(NOT found)
     message(FATAL_ERROR "libsycl was not found in ${SYLVIT_VENV}: run ci/setup, which installs the wheels of "
                         "requirements.txt there, or name a prefix that has them in -DSYLVIT_VENV=")

@@ -16,6 +16,7 @@ import time
 from . import acpp, check, compile as compiling, report, targets as devices, tools
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+NAMES = {"intel": "Intel", "nvidia": "NVIDIA", "amd": "AMD"}
 BATCH = 8  # kernels in a module: the front end's start costs as much as three of them
 
 
@@ -228,11 +229,21 @@ def show_failures(failures):
 def main():
     options = arguments()
     program = os.environ["SYLVIT_DEVICE_VARIANTS"]
+    missing = {vendor: why for vendor in compiling.VENDORS if (why := compiling.why_not(vendor))}
+    if not options.target:  # what was asked for by name is not skipped
+        for vendor, why in missing.items():
+            print(f"== Skipped, device code for {NAMES[vendor]}: {why}", flush=True)
+        if len(missing) == len(compiling.VENDORS):
+            return 0
     if options.self_test:
         from . import self_test
-        return self_test.run(program, options.jobs)
+        return self_test.run(program, options.jobs, compiling.VENDORS.keys() - missing.keys())
     names = options.target or (["dg2-g10", "sm_80", "gfx90a"] if options.subset else devices.USUAL)
     chosen = devices.TARGETS if "every" in names else [devices.named(name) for name in names]
+    for target in chosen if options.target else ():
+        if target.vendor in missing:
+            raise SystemExit(f"ci/device-code: {target.name} cannot be compiled for: {missing[target.vendor]}")
+    chosen = [target for target in chosen if target.vendor not in missing]
     if options.backend:
         chosen = [target for target in chosen if set(target.backends) & set(options.backend)]
     wanted = collect(program, chosen, options.backend, options.kernel)

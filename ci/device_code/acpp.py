@@ -73,7 +73,7 @@ def translate(vendor, folder, option, container, output):
     (place / "lib").symlink_to(pathlib.Path(prefix()).resolve() / "lib")
     program = shutil.copy2(installed, place / "bin")
     tools.run([program, "--build-opt", option, container, output, "llvm-ir.global"],
-              environment={"LD_LIBRARY_PATH": f"{installed.parent}:{place / 'lib'}", "HIP_DEVICE_LIB_PATH": str(amd.LIBRARIES)})
+              environment={"LD_LIBRARY_PATH": f"{installed.parent}:{place / 'lib'}", "HIP_DEVICE_LIB_PATH": str(amd.libraries())})
 
 
 def compiled(kernels, target, folder):
@@ -85,10 +85,10 @@ def compiled(kernels, target, folder):
     if target.vendor == "nvidia":
         found = nvidia.parsed(tools.run([nvidia.ptxas(), "-v", f"-arch={target.name}", output, "-o", folder / "cubin"]))
     else:
-        undefined = tools.run([tools.find("llvm-nm-19"), "--undefined-only", "--just-symbol-name", output]).split()
+        undefined = tools.run([tools.llvm("llvm-nm"), "--undefined-only", "--just-symbol-name", output]).split()
         if undefined:
             raise tools.ToolError("undefined symbols: " + ", ".join(undefined))
-        found = amd.parsed(tools.run([tools.find("llvm-readelf-19"), "--notes", output]))
+        found = amd.parsed(tools.run([tools.llvm("llvm-readelf"), "--notes", output]))
     plain = dict(zip(found, demangled(found)))
     return {kernel["type"]: found[name] for kernel in kernels for name in found
             if normal(kernel["type"]) in plain[name]}

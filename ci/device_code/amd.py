@@ -6,11 +6,16 @@ import re
 from . import ir, tools
 from .resources import Resources
 
-LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")
+
+def libraries():
+    """ROCm's device libraries: Debian's packages, the older ones elsewhere than the newer, and AMD's own."""
+    return tools.first_of("ROCm's device libraries", "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode",
+                          "/usr/lib/llvm-*/lib/clang/*/amdgcn/bitcode", "/opt/rocm/amdgcn/bitcode")
 
 
 def versions():
-    return [tools.version(tools.find("llc-19"), "--version")]
+    libraries()
+    return ir.versions()
 
 
 def isa_version(name):
@@ -36,19 +41,19 @@ def compiled(text, target, folder):
     start.write_text(ir.for_amd(text))
     constants.write_text(settings(target))
     linked, better, code = folder / "amd.bc", folder / "amd.opt.bc", folder / "amd.o"
-    libraries = [LIBRARIES / f"{name}.bc" for name in ("opencl", "ocml", "ockl")]
-    tools.run([tools.find("llvm-link-19"), "--only-needed", "--internalize", start, *libraries, constants,
+    needed = [libraries() / f"{name}.bc" for name in ("opencl", "ocml", "ockl")]
+    tools.run([tools.llvm("llvm-link"), "--only-needed", "--internalize", start, *needed, constants,
                "-o", linked])
     processor = f"-mcpu={target.name}"
-    tools.run([tools.find("opt-19"), "-O3", processor, linked, "-o", better])
-    tools.run([tools.find("llc-19"), "-O3", processor, "-filetype=obj", better, "-o", code])
+    tools.run([tools.llvm("opt"), "-O3", processor, linked, "-o", better])
+    tools.run([tools.llvm("llc"), "-O3", processor, "-filetype=obj", better, "-o", code])
     # A link with undefined symbols would succeed.
-    undefined = tools.run([tools.find("llvm-nm-19"), "--undefined-only", "--just-symbol-name", code]).split()
+    undefined = tools.run([tools.llvm("llvm-nm"), "--undefined-only", "--just-symbol-name", code]).split()
     if undefined:
         raise tools.ToolError("undefined symbols: " + ", ".join(undefined))
     final = folder / "amd.hsaco"
-    tools.run([tools.find("ld.lld-19"), "-shared", code, "-o", final])
-    return parsed(tools.run([tools.find("llvm-readelf-19"), "--notes", final]))
+    tools.run([tools.llvm("ld.lld"), "-shared", code, "-o", final])
+    return parsed(tools.run([tools.llvm("llvm-readelf"), "--notes", final]))
 
 
 def parsed(notes):

@@ -15,6 +15,16 @@ from .resources import Resources
 VENDORS = {"intel": intel, "nvidia": nvidia, "amd": amd}
 
 
+def why_not(vendor):
+    """What is missing to compile for this vendor, or nothing."""
+    try:
+        tools.find("spirv-val")
+        VENDORS[vendor].versions()
+    except tools.Missing as missing:
+        return str(missing)
+    return ""
+
+
 def spirv_modules(program, batches, jobs):
     """Batches of kernels to files, and for batches that do not compile an error text."""
     folder = tools.cache_directory() / "spirv"

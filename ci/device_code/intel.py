@@ -23,6 +23,7 @@ def environment():
 
 
 def versions():
+    ocloc()
     identity = unpacked() / "version"
     return ["ocloc " + (identity.read_text().strip() if identity.is_file() else "of this machine: " + ocloc())]
 

@@ -15,16 +15,21 @@ INTRINSICS = {"_Z3fmafff": "llvm.fma.f32", "_Z3madfff": "llvm.fmuladd.f32", "_Z4
               "_Z4fabsf": "llvm.fabs.f32", "_Z4fminff": "llvm.minnum.f32", "_Z4fmaxff": "llvm.maxnum.f32"}
 
 
+def versions():
+    """Of what turns SPIR-V into IR and IR into code."""
+    return [tools.version(tools.llvm("llc"), "--version"), tools.version(tools.spirv_reader(), "--version")]
+
+
 def inlined(module, folder):
     """The module as text: kernels only, all they call inlined, every value named."""
     bitcode = folder / "spir.bc"
-    tools.run([tools.find("llvm-spirv-15"), "-r", module, "-o", bitcode])
+    tools.run([tools.spirv_reader(), "-r", module, "-o", bitcode])
     text = folder / "spir.ll"
-    tools.run([tools.find("llvm-dis-19"), bitcode, "-o", text])
+    tools.run([tools.llvm("llvm-dis"), bitcode, "-o", text])
     spir = re.sub(r"^(define internal [^{]*?)(#\d+ )?\{$", r"\1alwaysinline \2{", text.read_text(), flags=re.M)
     text.write_text(spir)
     named = folder / "named.ll"
-    tools.run([tools.find("opt-19"), "-S", "-passes=always-inline,globaldce,sroa,instnamer", text, "-o", named])
+    tools.run([tools.llvm("opt"), "-S", "-passes=always-inline,globaldce,sroa,instnamer", text, "-o", named])
     return named.read_text()
 
 

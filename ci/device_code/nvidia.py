@@ -7,7 +7,10 @@ import re
 from . import ir, tools
 from .resources import Resources
 
-LIBRARY = "/usr/lib/clc/nvptx64--nvidiacl.bc"
+
+def library():
+    return tools.first_of("libclc", "/usr/lib/llvm-{}/lib/clang/{}/lib/libclc/nvptx64--nvidiacl.bc",
+                          "/usr/lib/clc/nvptx64--nvidiacl.bc")
 
 
 def ptxas():
@@ -18,7 +21,8 @@ def ptxas():
 
 
 def versions():
-    return [tools.version(tools.find("llc-19"), "--version"), tools.version(ptxas(), "--version")]
+    library()
+    return [*ir.versions(), tools.version(ptxas(), "--version")]
 
 
 def compiled(text, target, folder):
@@ -26,10 +30,10 @@ def compiled(text, target, folder):
     start = folder / "nvidia.ll"
     start.write_text(ir.for_nvidia(text))
     linked, better, ptx = folder / "nvidia.bc", folder / "nvidia.opt.bc", folder / "nvidia.ptx"
-    tools.run([tools.find("llvm-link-19"), "--only-needed", "--internalize", start, LIBRARY, "-o", linked])
+    tools.run([tools.llvm("llvm-link"), "--only-needed", "--internalize", start, library(), "-o", linked])
     processor = f"-mcpu={target.name}"
-    tools.run([tools.find("opt-19"), "-O3", processor, linked, "-o", better])
-    tools.run([tools.find("llc-19"), "-O3", processor, better, "-o", ptx])
+    tools.run([tools.llvm("opt"), "-O3", processor, linked, "-o", better])
+    tools.run([tools.llvm("llc"), "-O3", processor, better, "-o", ptx])
     unresolved = [line for line in ptx.read_text().splitlines() if line.startswith(".extern .func")]
     if unresolved:
         raise tools.ToolError("undefined symbols: " + "; ".join(unresolved))

@@ -1,6 +1,7 @@
 """Finding the compilers and running them."""
 
 import functools
+import glob
 import os
 import pathlib
 import shutil
@@ -13,6 +14,10 @@ class ToolError(Exception):
     def __init__(self, text, by_signal=False):
         super().__init__(text)
         self.by_signal = by_signal
+
+
+class Missing(Exception):
+    """A program or a library is not installed; the text says which."""
 
 
 def cache_directory():
@@ -53,7 +58,36 @@ def find(*names, where=()):
         found = shutil.which(name)
         if found:
             return found
-    raise SystemExit(f"ci/device-code: {names[0]} is not there; run ci/setup --device-code")
+    raise Missing(f"{names[0]} is not there")
+
+
+@functools.cache
+def llvm_number():
+    """19 is what docs/device-code.md was made with; otherwise the newest LLVM that is there as a whole."""
+    programs = ("llvm-link", "llvm-dis", "opt", "llc", "llvm-nm", "llvm-readelf", "ld.lld")
+    for number in (19, *range(40, 15, -1)):
+        if all(shutil.which(f"{program}-{number}") for program in programs):
+            return number
+    raise Missing("LLVM with lld is not there")
+
+
+def llvm(program):
+    return find(f"{program}-{llvm_number()}")
+
+
+@functools.cache
+def spirv_reader():
+    """The newest llvm-spirv whose IR this LLVM reads."""
+    return find(*(f"llvm-spirv-{number}" for number in range(llvm_number(), 14, -1)))
+
+
+@functools.cache
+def first_of(what, *patterns):
+    """The first path that fits one of the patterns; {} in a pattern is LLVM's number."""
+    for pattern in patterns:
+        for path in sorted(glob.glob(pattern.replace("{}", str(llvm_number()))), reverse=True):
+            return pathlib.Path(path)
+    raise Missing(f"{what} is not there")
 
 
 @functools.cache

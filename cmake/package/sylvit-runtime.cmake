@@ -1,9 +1,9 @@
 # Finds the SYCL runtime and oneMKL: when sylvit is built, and again by the applications that use an installed sylvit.
 # Looked for in SYLVIT_VENV (the wheels of requirements.txt), then in an oneAPI installation whose setvars.sh was sourced.
 
-# sylvit_add_sycl_runtime(<interface target> <result>): libsycl for any C++20 compiler. <result> is false when there is
-# none.
-function(sylvit_add_sycl_runtime target result)
+# sylvit_add_sycl_runtime(<interface target> <directory of sylvit's headers> <result>): libsycl for any C++20 compiler.
+# <result> is false when there is none.
+function(sylvit_add_sycl_runtime target headers result)
   find_path(SYLVIT_SYCL_INCLUDE sycl/sycl.hpp HINTS ${SYLVIT_VENV}/include $ENV{CMPLR_ROOT}/include)
   find_library(SYLVIT_SYCL_LIBRARY sycl HINTS ${SYLVIT_VENV}/lib $ENV{CMPLR_ROOT}/lib)
   mark_as_advanced(SYLVIT_SYCL_INCLUDE SYLVIT_SYCL_LIBRARY)
@@ -12,7 +12,8 @@ function(sylvit_add_sycl_runtime target result)
     return()
   endif()
   get_filename_component(lib ${SYLVIT_SYCL_LIBRARY} DIRECTORY)
-  target_include_directories(${target} SYSTEM INTERFACE ${SYLVIT_SYCL_INCLUDE})
+  # Before SYCL's headers what refuses kernels that no compiler has made device code of.
+  target_include_directories(${target} SYSTEM INTERFACE ${headers}/sylvit/rtc ${SYLVIT_SYCL_INCLUDE})
   target_link_libraries(${target} INTERFACE ${SYLVIT_SYCL_LIBRARY} dl)
   # RPATH and not RUNPATH: libOpenCL of the wheels finds its own dependencies only so.
   target_link_options(${target} INTERFACE -Wl,--disable-new-dtags,-rpath,${lib} -Wl,-rpath-link,${lib})
@@ -39,7 +40,10 @@ function(sylvit_add_onemkl target result)
     set(${result} FALSE PARENT_SCOPE)
     return()
   endif()
-  target_include_directories(${target} SYSTEM INTERFACE ${SYLVIT_ONEMKL_INCLUDE})
+  # Beside SYCL's headers, they are found through these, and after what stands before these.
+  if(NOT SYLVIT_ONEMKL_INCLUDE STREQUAL "${SYLVIT_SYCL_INCLUDE}")
+    target_include_directories(${target} SYSTEM INTERFACE ${SYLVIT_ONEMKL_INCLUDE})
+  endif()
   target_compile_definitions(${target} INTERFACE MKL_ILP64=1)
   # They call each other through tables, which the linker does not see.
   target_link_libraries(${target} INTERFACE -Wl,--push-state,--no-as-needed ${libraries} -Wl,--pop-state)

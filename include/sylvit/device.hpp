@@ -18,6 +18,7 @@ namespace sylvit {
 
 namespace runtime {
 class KernelLibrary;
+class Recording;
 class Rehearsal;
 }  // namespace runtime
 
@@ -131,6 +132,7 @@ class SYLVIT_API Device {
   /// An in-order queue of our own on a device, probed, whatever came of it.
   static Device start(const sycl::device& device, DeviceInfo info, DeviceOptions options);
   friend std::vector<DeviceInfo> list_devices();
+  friend class runtime::Recording;
   friend class runtime::Rehearsal;
 
   std::shared_ptr<State> state_;

@@ -18,7 +18,8 @@ namespace sylvit {
 struct Image {
   std::int64_t height = 0;           ///< rows
   std::int64_t width = 0;            ///< columns
-  std::vector<std::uint8_t> pixels;  ///< [height, width, 3]: red, green, blue
+  std::vector<std::uint8_t> pixels;  ///< [height, width, channels]: red, green, blue; or grey
+  std::int64_t channels = 3;         ///< 3, or 1 for grey
 };
 
 /// More pixels are refused before they are allocated: where Pillow, too, suspects a decompression bomb.
@@ -34,6 +35,38 @@ inline constexpr std::uint64_t image_file_limit = std::uint64_t{1} << 30;
 SYLVIT_API Image read_image(const std::filesystem::path& path);
 /// The same over a file's bytes. `name` stands for the file in errors.
 SYLVIT_API Image decode_image(std::span<const std::byte> file, const std::string& name);
+/// Does the name end in .jpg, .jpeg or .png?
+SYLVIT_API bool named_as_image(const std::filesystem::path& path);
+/// The height and width that a JPEG or PNG file claims, of which only the beginning is read.
+SYLVIT_API std::array<std::int64_t, 2> image_extents(std::span<const std::byte> file, const std::string& name);
+
+/// The image with 1 or 3 channels: grey repeated, or Pillow's grey of colours.
+SYLVIT_API Image with_channels(Image image, std::int64_t channels);
+
+/// An image as the bytes of a PNG file.
+SYLVIT_API std::vector<std::byte> encode_png(const Image& image);
+
+/// A rectangle of an image.
+struct ImageBox {
+  std::int64_t x = 0;       ///< its first column
+  std::int64_t y = 0;       ///< its first row
+  std::int64_t width = 0;   ///< columns
+  std::int64_t height = 0;  ///< rows
+
+  /// Both are the same.
+  friend bool operator==(const ImageBox&, const ImageBox&) = default;
+};
+
+/// How an image becomes larger or smaller.
+enum class Resampling : std::uint8_t {
+  plain_bilinear,  ///< between the four nearest pixels, also where many are left out: TensorFlow's without antialias
+  bilinear,        ///< Pillow's, with antialiasing
+  bicubic          ///< Pillow's, with antialiasing
+};
+
+/// A part of an image as height x width pixels. The bytes are Pillow's (crop and resize), or TensorFlow's rounded down.
+SYLVIT_API Image resized(const Image& image, const ImageBox& part, std::int64_t height, std::int64_t width,
+                         Resampling resampling);
 
 /// What stands between an image and a model.
 struct ImageTransform {
@@ -48,7 +81,7 @@ struct ImageTransform {
 /// computed.
 SYLVIT_API Image resized_and_cropped(const Image& image, std::int64_t size, double crop_pct);
 
-/// That, as (x / 255 - mean) / deviation, [3, size, size].
+/// That, as (x / 255 - mean) / deviation, [channels, size, size].
 SYLVIT_API void transform_image(const Image& image, const ImageTransform& transform, std::span<float> to);
 
 }  // namespace sylvit

@@ -12,6 +12,7 @@ namespace sylvit {}
 #include <sylvit/float16.hpp>
 #include <sylvit/gemm.hpp>
 #include <sylvit/memory.hpp>
+#include <sylvit/own_kernel.hpp>
 #include <sylvit/pass.hpp>
 #include <sylvit/score.hpp>
 #include <sylvit/tensor.hpp>

@@ -6,7 +6,12 @@
 //     for (…) step.train(parameters, images, labels, {.learning_rate = rate, .max_norm = 1});
 //     const StepReport report = step.wait_and_read_report();
 //
-// A step is a forward pass, the loss, a backward pass (forward_backward), and a change of the parameters (update).
+// A step is a forward pass, the loss, a backward pass (forward_backward), and a change of the parameters (update). A
+// large batch goes through it in parts, whose gradients are added up:
+//
+//     for (const Part& part : parts) step.accumulate(parameters, part.images, part.labels);
+//     step.update(parameters, {.learning_rate = rate, .max_norm = 1});
+//
 // Loss, norm, clip factor and number of steps stay in device memory, so that no step waits for the host. All results
 // are bitwise repeatable.
 #pragma once
@@ -85,12 +90,13 @@ SYLVIT_API bool decays_by_rank(const VitParameter& parameter);
 /// How a training step is made.
 struct TrainingOptions {
   DType dtype = DType::f32;                              ///< of activations and products: f32, bf16 or f16
-  std::int64_t batch = 1;                                ///< the largest that it will be given
+  std::int64_t batch = 1;                                ///< the largest that it will be given: a micro-batch
   bool recompute = false;                                ///< VitOptions::recompute
   LossOptions loss = {};                                 ///< of the logits
   std::optional<float> loss_scale = {};                  ///< empty: default_loss_scale(dtype)
   OptimizerOptions optimizer = {};                       ///< none: update() is not there
   std::function<bool(const VitParameter&)> decays = {};  ///< Does weight decay act on it? Empty: decays_by_rank
+  std::int64_t window = 1;  ///< the most micro-batches that accumulate() is given before an update, up to 2^20
 };
 
 /// What the last update did, and all before it.
@@ -126,19 +132,30 @@ class SYLVIT_API TrainingStep {
   /// [B], or dense f32 [B, classes]. Writes logits(), losses(), mean_loss() and gradients().
   sycl::event forward_backward(const VitParameters& parameters, const TensorView& images, const TensorView& targets,
                                std::span<const sycl::event> after = {});
-  /// Adds the optimiser's step with the gradients of the last forward_backward(), and returns at once. The parameters
-  /// change through their views, with their 16-bit copy; a Vit with VitOptions::constant that runs with them wants
-  /// VitParameters::update_copy() afterwards. If the gradients' norm is not finite, nothing changes and the update is
-  /// counted as skipped. Throws Error if there is no optimiser, or were no gradients yet.
+  /// The same for a micro-batch of a larger batch: the gradients of all micro-batches since the last update() or
+  /// sum_window() are added up in a binary tree, whose shape and bits depend on their number alone. Every image counts
+  /// the same, also those of a last micro-batch that is smaller. TrainingOptions::batch, not the micro-batch that is
+  /// given, is what gradients are scaled by meanwhile; it is a part of the numerics. Throws Error after
+  /// TrainingOptions::window micro-batches, and in the middle of them if forward_backward() is called.
+  sycl::event accumulate(const VitParameters& parameters, const TensorView& images, const TensorView& targets,
+                         std::span<const sycl::event> after = {});
+  /// Ends the window: gradients() has the sum of all its micro-batches. update() does it by itself.
+  sycl::event sum_window(std::span<const sycl::event> after = {});
+  /// Adds the optimiser's step with the gradients of the last forward_backward(), or of the window that was
+  /// accumulated, and returns at once. The parameters change through their views, with their 16-bit copy; a Vit with
+  /// VitOptions::constant that runs with them wants VitParameters::update_copy() afterwards. If the gradients' norm is
+  /// not finite, nothing changes and the update is counted as skipped. Throws Error if there is no optimiser, or were
+  /// no gradients yet.
   sycl::event update(VitParameters& parameters, const UpdateOptions& options = {},
                      std::span<const sycl::event> after = {});
   /// forward_backward(), and update() after it.
   sycl::event train(VitParameters& parameters, const TensorView& images, const TensorView& targets,
                     const UpdateOptions& options = {}, std::span<const sycl::event> after = {});
 
-  /// The loss scale of the next forward_backward(); its update undoes the same.
+  /// The loss scale of the next forward_backward(), or of the next window; its update undoes the same.
   void set_loss_scale(float scale);
-  /// What the loss of the last forward_backward() was multiplied with; of the next one, before the first.
+  /// What the loss of the last forward_backward() or accumulate() was multiplied with; of the next one, before the
+  /// first.
   float loss_scale() const noexcept;
 
   /// The model: for its observer, or for forward passes between steps.
@@ -148,10 +165,12 @@ class SYLVIT_API TrainingStep {
   /// What training_bytes() said.
   std::size_t bytes() const noexcept;
 
-  // Device memory that a forward_backward() writes, and the next one overwrites. Of the last batch, or, before the
-  // first, of the planned one.
-  /// Of the mean loss times loss_scale().
+  // Device memory that a forward_backward() writes, and the next one overwrites. Of the last batch (of a window: the
+  // last micro-batch), or, before the first, of the planned one.
+  /// Of the mean loss times gradient_scale(). In a window: of the last micro-batch alone, before sum_window().
   const VitBuffer& gradients() const noexcept;
+  /// loss_scale(); of a window, times its images, by TrainingOptions::batch.
+  float gradient_scale() const noexcept;
   /// f32 [B, classes].
   TensorView logits() const;
   /// Each image's loss, without the loss scale, f32 [B].
@@ -161,7 +180,8 @@ class SYLVIT_API TrainingStep {
 
   /// Waits for everything on the device, and reads what the updates did. All zeros without an optimiser.
   StepReport wait_and_read_report() const;
-  /// Waits, and reads a parameter's gradient without the loss scale.
+  /// Waits, and reads the gradient of the mean loss with respect to a parameter. Throws Error in the middle of a window
+  /// of several micro-batches: call sum_window() first.
   std::vector<float> wait_and_read_gradient(std::string_view parameter) const;
 
  private:

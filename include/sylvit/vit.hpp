@@ -12,6 +12,7 @@
 
 #include <sylvit/device.hpp>
 #include <sylvit/export.hpp>
+#include <sylvit/gemm.hpp>
 #include <sylvit/memory.hpp>
 #include <sylvit/tensor.hpp>
 #include <sylvit/vit_config.hpp>
@@ -21,6 +22,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -136,6 +138,8 @@ struct VitStep {
   sycl::event event;  ///< that ends it
   /// What it wrote, the first of several: there once the event is, until a later step uses the memory again.
   TensorView output;
+  /// Who computed it, if it was a matrix product.
+  std::optional<GemmProvider> provider = {};
 };
 
 /// A Vision Transformer on a device: the memory and the kernels of its passes.

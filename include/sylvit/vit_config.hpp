@@ -6,6 +6,7 @@
 #include <sylvit/score.hpp>
 #include <sylvit/tensor.hpp>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,6 +27,20 @@ enum class Positions : std::uint8_t {
   sincos    ///< fixed 2-D sines and cosines, as in BigVision; no parameter
 };
 
+/// All of them.
+inline constexpr std::array all_poolings{Pooling::token, Pooling::average, Pooling::map};
+/// All of them.
+inline constexpr std::array all_positions{Positions::learned, Positions::sincos};
+
+/// "tok", "gap" or "map".
+SYLVIT_API std::string_view name_of(Pooling pooling) noexcept;
+/// The pooling of that name; throws Error that lists the known names.
+SYLVIT_API Pooling parse_pooling(std::string_view name);
+/// "learned" or "sincos": the name of the enumerator.
+SYLVIT_API std::string_view name_of(Positions positions) noexcept;
+/// The positions of that name; throws Error that lists the known names.
+SYLVIT_API Positions parse_positions(std::string_view name);
+
 /// What a Vision Transformer is made of.
 ///
 /// Threads: a value; any number of threads may read one at once.
@@ -38,7 +53,7 @@ struct SYLVIT_API VitConfig {
   std::int64_t image_height = 224;  ///< in pixels, whole patches
   std::int64_t image_width = 224;   ///< in pixels, whole patches
   std::int64_t channels = 3;        ///< of a pixel
-  std::int64_t classes = 1000;      ///< logits of an image
+  std::int64_t classes = 1000;      ///< logits of an image; at least 1, because every model has a head
 
   Score score = Score::softmax;   ///< of the blocks' attention
   CustomScore custom_score = {};  ///< with Score::custom: which

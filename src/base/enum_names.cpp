@@ -5,6 +5,7 @@
 #include <sylvit/gemm.hpp>
 #include <sylvit/pass.hpp>
 #include <sylvit/score.hpp>
+#include <sylvit/vit_config.hpp>
 
 namespace sylvit {
 
@@ -43,6 +44,16 @@ std::optional<GemmProvider> find_gemm_provider(std::string_view name) noexcept {
 
 std::string_view name_of(Pass pass) noexcept {
   return base::name_at(names("forward", "forward_backward", "train"), pass);
+}
+
+std::string_view name_of(Pooling pooling) noexcept { return base::name_at(names("tok", "gap", "map"), pooling); }
+
+Pooling parse_pooling(std::string_view name) { return base::value_named(name, all_poolings, "pooling", "poolings"); }
+
+std::string_view name_of(Positions positions) noexcept { return base::name_at(names("learned", "sincos"), positions); }
+
+Positions parse_positions(std::string_view name) {
+  return base::value_named(name, all_positions, "positions", "positions");
 }
 
 Pass parse_pass(std::string_view name) {

@@ -1,4 +1,4 @@
-// What the device's memory gives and takes: the other ceiling of a roofline.
+// What the device's memory gives and takes: the slope of a roofline.
 #pragma once
 
 #include <algorithm>

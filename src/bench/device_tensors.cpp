@@ -75,7 +75,7 @@ void DeviceTensors::fill_randomly(const TensorView& view) {
   for (std::size_t first = 0; first < count; first += piece) {
     std::vector<std::byte> bytes;
     // The numbers are made for the copy alone, which a rehearsal leaves out.
-    runtime::submit_other(device_, [&](sycl::queue& queue) {
+    runtime::submit_other(device_, "random numbers", [&](sycl::queue& queue) {
       values.resize(std::min(piece, count - first));
       for (float& value : values) value = normal(generator_);
       bytes = stored(values, view.dtype());

@@ -22,6 +22,8 @@ class Times {
     return sorted[std::min(sorted.size() - 1, static_cast<std::size_t>(share * static_cast<double>(sorted.size())))];
   }
   std::size_t count() const { return all_.size(); }
+  /// In the order in which they were taken.
+  const std::vector<double>& all() const { return all_; }
 
  private:
   std::vector<double> all_;

@@ -198,8 +198,8 @@ sycl::event gemm(const Device& device, const Gemm& asked, void* workspace, std::
     const sycl::event packed = blas::builtin_pack(device, product, workspace, after);
     return blas::builtin_gemm(device, product, output, workspace, {&packed, 1});
   }
-  const sycl::event done =
-      runtime::submit_other(device, [&](sycl::queue&) { return vendor->run(device, product, after); });
+  const sycl::event done = runtime::submit_other(device, name_of(vendor->name),
+                                                 [&](sycl::queue&) { return vendor->run(device, product, after); });
   if (gemm.epilogue == Epilogue::none) return done;
   return blas::run_epilogue(device, product, output, {&done, 1});
 }

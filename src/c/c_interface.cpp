@@ -3,10 +3,14 @@
 #include <sylvit/sylvit.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 struct sylvit_device {
@@ -56,13 +60,14 @@ void require_pointer(const void* pointer, const char* name) {
   if (pointer == nullptr) throw InvalidArgument(std::string(name) + " is null");
 }
 
-/// The caller's options; what a caller compiled with an older header does not have is as by default.
-sylvit_model_options completed(const sylvit_model_options* given) {
-  sylvit_model_options options = SYLVIT_MODEL_OPTIONS_INIT;
+/// The caller's struct over the defaults; what a caller compiled with an older header does not have is as by default.
+/// `name` and `init`: what the struct is, and the macro with its defaults.
+template <class Options>
+Options completed(const Options* given, Options options, const char* name, const char* init) {
   if (given == nullptr) return options;
   if (given->struct_size < sizeof(size_t) || given->struct_size > 4096)
-    throw InvalidArgument("struct_size of the options is " + std::to_string(given->struct_size),
-                          "initialise them with SYLVIT_MODEL_OPTIONS_INIT");
+    throw InvalidArgument("struct_size of " + std::string(name) + " is " + std::to_string(given->struct_size),
+                          "initialise it with " + std::string(init));
   std::memcpy(&options, given, std::min(given->struct_size, sizeof(options)));
   return options;
 }
@@ -70,30 +75,28 @@ sylvit_model_options completed(const sylvit_model_options* given) {
 std::string text(const char* given) { return given == nullptr ? "" : given; }
 
 Pooling pooling_of(const std::string& name) {
-  if (name == "tok") return Pooling::token;
-  if (name == "gap") return Pooling::average;
-  if (name == "map") return Pooling::map;
-  throw InvalidArgument("there is no pooling \"" + name + "\"", "use tok, gap or map");
+  try {
+    return parse_pooling(name);
+  } catch (const Error& error) {
+    throw InvalidArgument(error.failure(), error.advice());
+  }
 }
 
 /// What the options say, over what a file tells, if there is one.
 VitConfig config_of(const sylvit_model_options& options, const std::optional<VitWeights>& weights) {
-  VitConfig config = weights ? weights->guess() : vit_preset("S/16");
-  const VitConfig guess = config;
+  VitConfig config = weights ? weights->guess() : VitConfig();
   if (options.model != nullptr) {
-    config = vit_preset(options.model);
+    const VitConfig preset = vit_preset(options.model);
+    const std::int64_t rows = config.grid_height();
+    const std::int64_t columns = config.grid_width();
+    config.width = preset.width;
+    config.depth = preset.depth;
+    config.heads = preset.heads;
+    config.mlp = preset.mlp;
+    config.patch = preset.patch;
     if (weights) {
-      config.classes = guess.classes;
-      config.pooling = guess.pooling;
-      config.image_height = guess.grid_height() * config.patch;
-      config.image_width = guess.grid_width() * config.patch;
-      config.qk_norm = guess.qk_norm;
-      config.gate = guess.gate;
-      config.head_scale = guess.head_scale;
-      config.head_alpha = guess.head_alpha;
-      config.positions = guess.positions;
-      config.class_token = guess.class_token;
-      config.norm_after_pooling = guess.norm_after_pooling;
+      config.image_height = rows * config.patch;
+      config.image_width = columns * config.patch;
     }
   }
   if (options.score != nullptr) config.score = parse_score(options.score);
@@ -102,10 +105,19 @@ VitConfig config_of(const sylvit_model_options& options, const std::optional<Vit
     config.norm_after_pooling = false;
   }
   if (options.alpha >= 0) config.alpha = options.alpha;
-  config.gelu_tanh = options.gelu_tanh != 0;
+  if (options.gelu_tanh != 0) config.gelu_tanh = true;
   if (options.heads != 0) config.heads = options.heads;
   if (options.image_size != 0) config.image_height = config.image_width = options.image_size;
-  return weights ? weights->adapt(config) : config;
+  if (!weights) return config;
+  config = weights->adapt(config);
+  if (options.override_file == 0)
+    if (const std::string sentence = weights->contradiction(config); !sentence.empty())
+      throw InvalidArgument(sentence, "leave the option out, or set override_file");
+  if (config.score == Score::custom)
+    throw Error(weights->name() + " was written for the custom score \"" + weights->custom_score() +
+                    "\", whose code only C++ can give",
+                "set score and override_file for another");
+  return config;
 }
 
 }  // namespace
@@ -179,7 +191,8 @@ namespace {
 
 sylvit_model* make_model(const sylvit_device& on, const sylvit_model_options* given,
                          const std::optional<VitWeights>& weights, std::uint64_t seed) {
-  const sylvit_model_options options = completed(given);
+  const sylvit_model_options options =
+      completed<sylvit_model_options>(given, SYLVIT_MODEL_OPTIONS_INIT, "the options", "SYLVIT_MODEL_OPTIONS_INIT");
   constexpr std::size_t most = std::size_t{1} << 20;
   if (options.batch > most)
     throw InvalidArgument("a batch of " + std::to_string(options.batch) + " images is more than " +
@@ -192,11 +205,151 @@ sylvit_model* make_model(const sylvit_device& on, const sylvit_model_options* gi
   auto model = std::make_unique<sylvit_model>(on.device, config, wanted);
   if (!weights)
     model->parameters.initialise(seed);
-  else if (weights->load(model->parameters))
+  else if (weights->load(model->parameters, Contradictions::allowed))
     on.device.warn("the positions of " + weights->name() + " were interpolated to " +
                    std::to_string(config.grid_height()) + " x " + std::to_string(config.grid_width()) + " patches");
   return model.release();
 }
+
+/// A dense f32 tensor on the device for one of the caller's.
+class Tensor {
+ public:
+  Tensor(const Device& device, const char* name, const Shape& shape)
+      : device_(device), memory_(device, bytes_of(shape, name), name), view_(memory_.data(), DType::f32, shape) {}
+
+  const TensorView& view() const { return view_; }
+  void copy_from(const float* host) { device_.queue().memcpy(memory_.data(), host, memory_.bytes()); }
+  void copy_to(float* host) const { device_.queue().memcpy(host, memory_.data(), memory_.bytes()); }
+
+ private:
+  static std::size_t bytes_of(const Shape& shape, const char* name) {
+    const auto elements = static_cast<std::size_t>(shape.elements());
+    if (elements > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(float))
+      throw Error(std::string(name) + " of " + shape.text() + " is larger than any memory");
+    return elements * sizeof(float);
+  }
+
+  const Device& device_;
+  Memory memory_;
+  TensorView view_;
+};
+
+/// Attention over the caller's memory. The device's queue is in-order: Device::open made it.
+class HostAttention {
+ public:
+  HostAttention(const sylvit_device& on, const sylvit_attention* given, const float* q, const float* k, const float* v)
+      : device_(on.device),
+        attention_(checked(given)),
+        description_(description_of(attention_)),
+        q_(device_, "q", of_queries()),
+        k_(device_, "k", of_keys()),
+        v_(device_, "v", of_keys()),
+        o_(device_, "o", of_queries()) {
+    require_pointer(q, "q");
+    require_pointer(k, "k");
+    require_pointer(v, "v");
+    q_.copy_from(q);
+    k_.copy_from(k);
+    v_.copy_from(v);
+    inputs_ = {.q = q_.view(), .k = k_.view(), .v = v_.view()};
+    if (attention_.lengths != nullptr) {
+      const std::span<const std::int32_t> lengths(attention_.lengths, static_cast<std::size_t>(attention_.batch));
+      check_lengths(lengths, attention_.keys);
+      lengths_ = Memory(device_, lengths.size_bytes(), "the lengths");
+      device_.queue().memcpy(lengths_.data(), lengths.data(), lengths.size_bytes());
+      inputs_.lengths = TensorView(lengths_.data(), DType::i32, {attention_.batch});
+    }
+    if (is_softmax()) lse_.emplace(device_, "lse", Shape{attention_.batch, attention_.heads, attention_.queries});
+  }
+
+  /// Copies and kernels may be under way when something throws; so all that they use are members.
+  ~HostAttention() {
+    try {
+      device_.queue().wait();
+    } catch (...) {  // NOLINT(bugprone-empty-catch)
+    }
+  }
+  HostAttention(const HostAttention&) = delete;
+  HostAttention& operator=(const HostAttention&) = delete;
+
+  void forward(float* o, float* lse) {
+    require_pointer(o, "o");
+    if (lse != nullptr && !is_softmax()) throw InvalidArgument("lse is given, and only softmax has one");
+    workspace_ = Memory(device_, attention_forward_workspace(device_, description_, inputs_), "the workspace");
+    attention_forward(device_, description_, inputs_, o_.view(), view_of(lse_), workspace_.data());
+    o_.copy_to(o);
+    if (lse != nullptr) lse_->copy_to(lse);
+    device_.wait();
+  }
+
+  void backward(const float* o, const float* lse, const float* o_gradient, float* q_gradient, float* k_gradient,
+                float* v_gradient) {
+    if (is_softmax() && (o == nullptr || lse == nullptr))
+      throw InvalidArgument(std::string(o == nullptr ? "o" : "lse") + " is null",
+                            "the backward pass of softmax needs both from the forward pass");
+    require_pointer(o_gradient, "o_gradient");
+    require_pointer(q_gradient, "q_gradient");
+    require_pointer(k_gradient, "k_gradient");
+    require_pointer(v_gradient, "v_gradient");
+    if (is_softmax()) {
+      o_.copy_from(o);
+      lse_->copy_from(lse);
+    }
+    o_gradient_.emplace(device_, "o_gradient", of_queries());
+    q_gradient_.emplace(device_, "q_gradient", of_queries());
+    k_gradient_.emplace(device_, "k_gradient", of_keys());
+    v_gradient_.emplace(device_, "v_gradient", of_keys());
+    o_gradient_->copy_from(o_gradient);
+    const AttentionGradients gradients{.q = q_gradient_->view(), .k = k_gradient_->view(), .v = v_gradient_->view()};
+    workspace_ =
+        Memory(device_, attention_backward_workspace(device_, description_, inputs_, gradients), "the workspace");
+    attention_backward(device_, description_, inputs_, is_softmax() ? o_.view() : TensorView(), view_of(lse_),
+                       o_gradient_->view(), gradients, workspace_.data());
+    q_gradient_->copy_to(q_gradient);
+    k_gradient_->copy_to(k_gradient);
+    v_gradient_->copy_to(v_gradient);
+    device_.wait();
+  }
+
+ private:
+  static sylvit_attention checked(const sylvit_attention* given) {
+    require_pointer(given, "attention");
+    sylvit_attention attention =
+        completed<sylvit_attention>(given, SYLVIT_ATTENTION_INIT, "the attention", "SYLVIT_ATTENTION_INIT");
+    if (attention.kv_heads == 0) attention.kv_heads = attention.heads;
+    if (attention.keys == 0) attention.keys = attention.queries;
+    for (const auto& [name, value] : {std::pair{"batch", attention.batch},
+                                      {"heads", attention.heads},
+                                      {"kv_heads", attention.kv_heads},
+                                      {"queries", attention.queries},
+                                      {"keys", attention.keys},
+                                      {"head_size", attention.head_size}})
+      if (value < 1)
+        throw InvalidArgument(std::string(name) + " is " + std::to_string(value) + ", and must be at least 1");
+    return attention;
+  }
+
+  static AttentionDescription description_of(const sylvit_attention& attention) {
+    AttentionDescription description{.divisor = attention.divisor, .causal = attention.causal != 0};
+    if (attention.score != nullptr) description.score = parse_score(attention.score);
+    if (!(attention.alpha < 0)) description.alpha = attention.alpha;
+    if (attention.scale != 0) description.scale = attention.scale;
+    return description;
+  }
+
+  Shape of_queries() const { return {attention_.batch, attention_.heads, attention_.queries, attention_.head_size}; }
+  Shape of_keys() const { return {attention_.batch, attention_.kv_heads, attention_.keys, attention_.head_size}; }
+  bool is_softmax() const { return description_.score == Score::softmax; }
+  static TensorView view_of(const std::optional<Tensor>& tensor) { return tensor ? tensor->view() : TensorView(); }
+
+  const Device& device_;
+  sylvit_attention attention_;
+  AttentionDescription description_;
+  Tensor q_, k_, v_, o_;
+  std::optional<Tensor> lse_, o_gradient_, q_gradient_, k_gradient_, v_gradient_;
+  Memory lengths_, workspace_;
+  AttentionInputs inputs_;
+};
 
 }  // namespace
 
@@ -263,6 +416,25 @@ sylvit_status sylvit_model_run(sylvit_model* model, const float* images, size_t 
                                        " images was given to a model made for 1 to " +
                                        std::to_string(model->options.batch));
     model->run(images, static_cast<std::int64_t>(batch), logits, features);
+  });
+}
+
+sylvit_status sylvit_attention_forward(const sylvit_device* device, const sylvit_attention* attention, const float* q,
+                                       const float* k, const float* v, float* o, float* lse) {
+  return guarded([&] {
+    require_pointer(device, "device");
+    sylvit::c::HostAttention(*device, attention, q, k, v).forward(o, lse);
+  });
+}
+
+sylvit_status sylvit_attention_backward(const sylvit_device* device, const sylvit_attention* attention, const float* q,
+                                        const float* k, const float* v, const float* o, const float* lse,
+                                        const float* o_gradient, float* q_gradient, float* k_gradient,
+                                        float* v_gradient) {
+  return guarded([&] {
+    require_pointer(device, "device");
+    sylvit::c::HostAttention(*device, attention, q, k, v)
+        .backward(o, lse, o_gradient, q_gradient, k_gradient, v_gradient);
   });
 }
 

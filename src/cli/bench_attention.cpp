@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/ceiling.hpp"
+#include "bench/yardstick.hpp"
 #include "cli/commands.hpp"
 #include "options/attention_options.hpp"
 #include "options/numbers.hpp"
+#include "terminal/print.hpp"
 #include "tuning/estimated.hpp"
 
 namespace sylvit::cli {
@@ -27,8 +27,8 @@ struct Options {
 
 struct Result {
   Times times;
-  double ceiling_gflops;
-  std::string ceiling_provider;
+  double yardstick_gflops;
+  std::string yardstick_provider;
   double flops;
   std::size_t extra_bytes;
   AttentionPlan plan;
@@ -77,17 +77,17 @@ Result measure(const Device& device, const Options& options) {
     result.plan.estimated = result.plan.estimated || other.estimated;
   }
 
-  Ceiling ceiling(device);
+  Yardstick yardstick(device);
   run(true);
   run(forward);
   // The two alternate, so that whatever slows the machine down slows both.
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.seconds);
   while (result.times.count() < 5 || std::chrono::steady_clock::now() < end) {
     result.times.add(milliseconds([&] { run(forward); }));
-    if (ceiling.count() < 5 || result.times.count() % 4 == 0) ceiling.measure();
+    if (yardstick.count() < 5 || result.times.count() % 4 == 0) yardstick.measure();
   }
-  result.ceiling_gflops = ceiling.gflops();
-  result.ceiling_provider = ceiling.provider();
+  result.yardstick_gflops = yardstick.gflops();
+  result.yardstick_provider = yardstick.provider();
   return result;
 }
 
@@ -97,26 +97,27 @@ void print(const Device& device, const Options& options, const Result& result) {
     const nlohmann::ordered_json json{{"ms_best", result.times.best()},
                                       {"ms_median", result.times.median()},
                                       {"gflops", gflops},
-                                      {"ceiling_gflops", result.ceiling_gflops},
+                                      // Under the name that scripts know.
+                                      {"ceiling_gflops", result.yardstick_gflops},
                                       {"config", result.plan.config},
                                       {"config_source", result.plan.source},
                                       {"estimated", result.plan.estimated},
                                       {"extra_bytes", result.extra_bytes},
                                       {"device", device.name()},
                                       {"toolchain", name_of(device.info().toolchain)}};
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    terminal::print_json(json);
     return;
   }
-  fmt::print("{} {} on {} ({})\n", options.attention.score, options.pass, device.name(),
+  terminal::print("{} {} on {} ({})\n", options.attention.score, options.pass, device.name(),
              name_of(device.info().toolchain));
-  fmt::print("  time      {:.3f} ms best, {:.3f} ms median of {}\n", result.times.best(), result.times.median(),
+  terminal::print("  time      {:.3f} ms best, {:.3f} ms median of {}\n", result.times.best(), result.times.median(),
              result.times.count());
-  fmt::print("  speed     {:.1f} GFLOP/s (at the best time)\n", gflops);
-  fmt::print("  ceiling   {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", result.ceiling_gflops, Ceiling::size,
-             result.ceiling_provider, 100 * gflops / result.ceiling_gflops);
-  fmt::print("  memory    {} beside inputs and outputs\n", readable_bytes(result.extra_bytes));
-  fmt::print("  config    {}\n  from      {}\n", result.plan.config, result.plan.source);
-  if (result.plan.estimated) fmt::print("  {}\n", tuning::estimated_note);
+  terminal::print("  speed     {:.1f} GFLOP/s (at the best time)\n", gflops);
+  terminal::print("  yardstick {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", result.yardstick_gflops, Yardstick::size,
+             result.yardstick_provider, 100 * gflops / result.yardstick_gflops);
+  terminal::print("  memory    {} beside inputs and outputs\n", readable_bytes(result.extra_bytes));
+  terminal::print("  config    {}\n  from      {}\n", result.plan.config, result.plan.source);
+  if (result.plan.estimated) terminal::print("  {}\n", tuning::estimated_note);
 }
 
 }  // namespace

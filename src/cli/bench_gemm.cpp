@@ -4,7 +4,6 @@
 
 #include <array>
 #include <chrono>
-#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/enum_names.hpp"
@@ -12,6 +11,7 @@
 #include "bench/timing.hpp"
 #include "cli/commands.hpp"
 #include "options/numbers.hpp"
+#include "terminal/print.hpp"
 #include "tuning/estimated.hpp"
 
 namespace sylvit::cli {
@@ -99,18 +99,18 @@ void bench(const Options& options) {
                       {"workspace_bytes", contestant.workspace_bytes},
                       {"device", device.name()},
                       {"toolchain", name_of(device.info().toolchain)}});
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    terminal::print_json(json);
     return;
   }
-  fmt::print("{} x {} x {} {} on {} ({}), {} rounds\n", m, n, k, options.dtype, device.name(),
-             name_of(device.info().toolchain), contestants.front().times.count());
-  fmt::print("  {:<10} {:>10} {:>10} {:>10} {:>8}\n", "provider", "best ms", "median ms", "GFLOP/s", "of first");
+  terminal::print("{} x {} x {} {} on {} ({}), {} rounds\n", m, n, k, options.dtype, device.name(),
+                  name_of(device.info().toolchain), contestants.front().times.count());
+  terminal::print("  {:<10} {:>10} {:>10} {:>10} {:>8}\n", "provider", "best ms", "median ms", "GFLOP/s", "of first");
   for (const Contestant& contestant : contestants)
-    fmt::print("  {:<10} {:>10.3f} {:>10.3f} {:>10.1f} {:>7.0f}%\n", contestant.provider, contestant.times.best(),
-               contestant.times.median(), gflops(contestant),
-               100 * contestants.front().times.best() / contestant.times.best());
+    terminal::print("  {:<10} {:>10.3f} {:>10.3f} {:>10.1f} {:>7.0f}%\n", contestant.provider, contestant.times.best(),
+                    contestant.times.median(), gflops(contestant),
+                    100 * contestants.front().times.best() / contestant.times.best());
   if (tuning_choice(device.info(), {.kernel = "gemm", .dtype = dtype, .n = n, .k = k}).estimated)
-    fmt::print("  {}\n", tuning::estimated_note);
+    terminal::print("  {}\n", tuning::estimated_note);
 }
 
 }  // namespace

@@ -3,53 +3,61 @@
 #include <sylvit/error.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <fmt/core.h>
-#include <fstream>
 #include <map>
+#include <string_view>
+
+#include "io/files.hpp"
+#include "io/messages.hpp"
 
 namespace sylvit::cli {
 
 namespace {
 
-std::vector<std::string> read_lines(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path);
-  if (!file) throw Error("cannot open " + path + ": " + std::strerror(errno));
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    // The mark that some editors put before a text in UTF-8 is no part of its first line.
-    if (lines.empty() && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
-    lines.push_back(line);
+/// Thirty thousand classes with long names take a megabyte.
+constexpr std::uint64_t largest_file = 16 << 20;
+
+/// Visits every line with its number, the first of which is 1.
+template <class Visit>
+void for_each_line(std::string_view text, const Visit& visit) {
+  // The mark that some editors put before a text in UTF-8 is no part of its first line.
+  if (constexpr std::string_view mark = "\xEF\xBB\xBF"; text.starts_with(mark)) text.remove_prefix(mark.size());
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    visit(number, line);
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  if (file.bad()) throw Error("cannot read " + path + ": " + std::strerror(errno));
-  return lines;
 }
 
 }  // namespace
 
 std::vector<std::string> read_labels(const std::string& path, std::int64_t classes) {
-  std::vector<std::string> labels = read_lines(path);
-  if (labels.size() != static_cast<std::size_t>(classes))
-    throw Error(fmt::format("{} has {} labels, and the model has {} classes", path, labels.size(), classes));
+  const std::string text = io::read_text(path, "a file of labels", largest_file);
+  std::vector<std::string> labels;
+  std::size_t lines = 0;
+  for_each_line(text, [&](std::size_t number, std::string_view line) {
+    lines = number;
+    if (lines <= static_cast<std::size_t>(classes)) labels.emplace_back(line);
+  });
+  if (lines != static_cast<std::size_t>(classes))
+    throw Error(fmt::format("{} has {} labels, and the model has {} classes", path, lines, classes));
   return labels;
 }
 
 std::vector<std::int64_t> read_subset(const std::string& path, std::int64_t classes,
                                       std::span<const std::string> labels) {
-  std::multimap<std::string, std::int64_t> by_label;
+  std::multimap<std::string_view, std::int64_t> by_label;
   for (std::size_t i = 0; i < labels.size(); ++i) by_label.emplace(labels[i], static_cast<std::int64_t>(i));
-  const std::vector<std::string> lines = read_lines(path);
+  const std::string text = io::read_text(path, "a file of classes", largest_file);
   std::map<std::int64_t, std::size_t> line_of;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string& line = lines[i];
-    if (line.empty()) continue;
+  for_each_line(text, [&](std::size_t at, std::string_view line) {
+    if (line.empty()) return;
     const auto refuse = [&](const std::string& why) {
-      throw Error(fmt::format("line {} of {} is \"{}\", {}", i + 1, path, line, why));
+      throw Error(fmt::format("line {} of {} is {}, {}", at, path, io::in_quotes(line), why));
     };
     std::int64_t number = 0;
     if (const auto [first, last] = by_label.equal_range(line); first != last) {
@@ -63,9 +71,9 @@ std::vector<std::int64_t> read_subset(const std::string& path, std::int64_t clas
       if (error != std::errc() || number < 0 || number >= classes)
         refuse(fmt::format("and the model has classes 0 to {}", classes - 1));
     }
-    if (const auto [entry, added] = line_of.emplace(number, i + 1); !added)
+    if (const auto [entry, added] = line_of.emplace(number, at); !added)
       refuse(fmt::format("class {}, as line {} is already", number, entry->second));
-  }
+  });
   if (line_of.empty()) throw Error(path + " names no class");
   std::vector<std::int64_t> subset;
   subset.reserve(line_of.size());

@@ -16,6 +16,7 @@
 #include "report/summary.hpp"
 #include "report/write.hpp"
 #include "runtime/platform.hpp"
+#include "terminal/print.hpp"
 
 namespace sylvit::cli {
 
@@ -33,6 +34,7 @@ struct Options {
   bool forward_only = false;
   bool cold = false;
   std::string out = "report";
+  std::string machine;
   std::vector<std::string> merge;
   std::string baseline;
   RegressionLimits limits;
@@ -91,7 +93,9 @@ Request request_of(const Options& options) {
                                                      : GradientsOf::tiny;
   InputOptions inputs = options.inputs;
   if (inputs.source.weights.empty() && !inputs.source.seed) inputs.source.seed = 0;
-  request.models = make_models(inputs);
+  std::vector<std::string> warnings;
+  request.models = make_models(inputs, warnings);
+  print_warnings(warnings);
   request.devices = chosen_devices(options.devices);
   return request;
 }
@@ -113,6 +117,7 @@ Report measured(const Options& options) {
   Run& made = report.runs.front();
   describe_host(made);
   made.cold = options.cold;
+  if (!options.machine.empty()) made.machine = options.machine;
   return report;
 }
 
@@ -123,11 +128,11 @@ Report merged_files(const std::vector<std::string>& paths) {
   return merged(reports);
 }
 
-void fail_for_regressions(const Report& report, const NamedReport& baseline, const RegressionLimits& limits) {
-  const std::vector<std::string> found = regressions(report, baseline, limits);
-  for (const std::string& sentence : found) fmt::print(stderr, "sylvit: {}\n", sentence);
+void fail_for_regressions(const Baseline& baseline) {
+  const std::vector<std::string> found = regressions(baseline);
+  for (const std::string& sentence : found) terminal::print(stderr, "sylvit: {}\n", sentence);
   if (!found.empty())
-    throw Error(fmt::format("{} regression{} against {}", found.size(), found.size() == 1 ? "" : "s", baseline.name));
+    throw Error(fmt::format("{} regression{} against {}", found.size(), found.size() == 1 ? "" : "s", baseline.file));
 }
 
 void compare_command(const Options& options) {
@@ -139,18 +144,19 @@ void compare_command(const Options& options) {
   std::optional<Report> merged_report;
   if (!options.merge.empty()) merged_report = merged_files(options.merge);
   check_writable(options.out);
-  const Report report = merged_report ? std::move(*merged_report) : measured(options);
+  Report report = merged_report ? std::move(*merged_report) : measured(options);
+  if (baseline) report.baseline = beside(report, *baseline, options.limits);
   write_report(options.out, report);
   print_summary(report);
-  fmt::print("the report is {}/index.html, and {}/report.json for programs\n", options.out, options.out);
+  terminal::print("the report is {0}/index.html, with report.json and report.csv beside it\n", options.out);
   // Failures of runs that are merged were told when they ran.
   std::size_t failed = 0;
   if (options.merge.empty()) {
     const std::vector<std::string> failures = failures_of(report.runs.front());
     failed = failures.size();
-    for (const std::string& sentence : failures) fmt::print(stderr, "sylvit: {}\n", sentence);
+    for (const std::string& sentence : failures) terminal::print(stderr, "sylvit: {}\n", sentence);
   }
-  if (baseline) fail_for_regressions(report, *baseline, options.limits);
+  if (report.baseline) fail_for_regressions(*report.baseline);
   if (failed > 0)
     throw Error(fmt::format("{} combination{} of device, model and type failed, and the others are in the report",
                             failed, failed == 1 ? "" : "s"));
@@ -165,12 +171,15 @@ void add_compare(CLI::App& program) {
   command
       ->add_option("--devices", options->devices, "Indices, name parts, backends or types (default: every usable one)")
       ->delimiter(',');
-  command->add_option("--models", inputs.models, "Ti, S, B or L by patch (S/16), or timm's names")
-      ->delimiter(',')
-      ->capture_default_str();
-  command->add_option("--scores", inputs.scores, "Attention scores: " + score_names())
-      ->delimiter(',')
-      ->capture_default_str();
+  command
+      ->add_option("--models", inputs.models,
+                   "Ti, S, B or L by patch (S/16), or timm's names (default: S/16, or what the weights are of)")
+      ->delimiter(',');
+  command
+      ->add_option("--scores", inputs.scores,
+                   "Attention scores: " + score_names() +
+                       " (default: softmax,relu, or the one that the weights were written for)")
+      ->delimiter(',');
   command->add_option("--dtypes", options->dtypes, "Storage types: f32, bf16, f16 (default: all that a device has)")
       ->delimiter(',');
   command->add_option("--batch", options->batch, "Images at a time, for speeds")
@@ -204,6 +213,7 @@ void add_compare(CLI::App& program) {
       ->delimiter(',');
   command->add_flag("--cold", options->cold, "Build all kernels anew, to see how long that takes");
   command->add_option("--out", options->out, "Directory of the report")->capture_default_str();
+  command->add_option("--machine", options->machine, "What the report calls this machine (default: its host name)");
   command->add_option("--merge", options->merge, "Measure nothing: make one report of these report.json files");
   command->add_option("--baseline", options->baseline,
                       "A report.json: exit with 1 when something is slower or less accurate than there");

@@ -11,6 +11,7 @@
 
 #include "cli/commands.hpp"
 #include "runtime/platform.hpp"
+#include "terminal/print.hpp"
 #include "tuning/estimated.hpp"
 #include "tuning/table.hpp"
 
@@ -46,32 +47,33 @@ void print_json(const std::vector<DeviceInfo>& devices) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const DeviceInfo& device : devices) json.push_back(to_json(device));
   // A driver may name its device in any bytes; invalid UTF-8 is replaced rather than fatal.
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  terminal::print_json(json);
 }
 
 void print_table(const std::vector<DeviceInfo>& devices) {
   if (devices.empty()) {
-    fmt::print("no device was found\n");
+    terminal::print("no device was found\n");
     return;
   }
   std::size_t width = 4;
   for (const DeviceInfo& device : devices) width = std::max(width, device.name.size());
-  fmt::print("{:>3}  {:<{}}  {:<15}  {:>5}  {:>9}  {:>9}  {:<14}  {:<16}  {:<18}  {}\n", "#", "name", width, "backend",
-             "units", "memory", "local", "sub-groups", "types", "tuning", "usable");
+  terminal::print("{:>3}  {:<{}}  {:<15}  {:>5}  {:>9}  {:>9}  {:<14}  {:<16}  {:<18}  {}\n", "#", "name", width,
+                  "backend", "units", "memory", "local", "sub-groups", "types", "tuning", "usable");
   for (const DeviceInfo& device : devices) {
     const std::string types =
         std::string("f32") + (device.bf16 ? " bf16" : "") + (device.fp16 ? " f16" : "") + (device.fp64 ? " f64" : "");
-    fmt::print("{:>3}  {:<{}}  {:<15}  {:>5}  {:>9}  {:>9}  {:<14}  {:<16}  {:<18}  {}\n", device.index, device.name,
-               width, fmt::format("{}:{}", name_of(device.backend), name_of(device.type)), device.compute_units,
-               readable_bytes(device.memory_bytes), readable_bytes(device.local_memory_bytes),
-               fmt::format("{}", fmt::join(device.sub_group_sizes, " ")), types, tuning::table_for(device).name(),
-               device.usable ? "yes" : "no: " + device.why);
+    terminal::print("{:>3}  {:<{}}  {:<15}  {:>5}  {:>9}  {:>9}  {:<14}  {:<16}  {:<18}  {}\n", device.index,
+                    device.name, width, fmt::format("{}:{}", name_of(device.backend), name_of(device.type)),
+                    device.compute_units, readable_bytes(device.memory_bytes),
+                    readable_bytes(device.local_memory_bytes),
+                    fmt::format("{}", fmt::join(device.sub_group_sizes, " ")), types, tuning::table_for(device).name(),
+                    device.usable ? "yes" : "no: " + device.why);
   }
   for (const DeviceInfo& device : devices) {
     if (!device.usable) continue;
     if (const std::string& note = tuning::table_for(device).note(); !note.empty())
-      fmt::print("{:>3}  {}\n", device.index, note);
-    if (tuning::uses_estimates(device)) fmt::print("{:>3}  {}\n", device.index, tuning::estimated_note);
+      terminal::print("{:>3}  {}\n", device.index, note);
+    if (tuning::uses_estimates(device)) terminal::print("{:>3}  {}\n", device.index, tuning::estimated_note);
   }
 }
 

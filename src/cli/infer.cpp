@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fmt/core.h>
 #include <future>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <unistd.h>
 
@@ -13,9 +12,11 @@
 #include "cli/classes.hpp"
 #include "cli/commands.hpp"
 #include "cli/progress.hpp"
+#include "cli/ran.hpp"
 #include "images/batch.hpp"
 #include "options/numbers.hpp"
 #include "options/vit_model.hpp"
+#include "terminal/print.hpp"
 
 namespace sylvit::cli {
 
@@ -25,7 +26,7 @@ struct Options {
   std::vector<std::string> images;
   VitModelOptions model;
   VitWeightOptions source;
-  sylvit::ImageTransform transform;
+  TransformOptions transform;
   std::string labels;
   std::string subset;
   std::int64_t top = 5;
@@ -74,10 +75,14 @@ class Classifier {
     return tensors_.download(logits);
   }
 
+  /// Who computed the products so far.
+  const std::set<std::string>& providers() const { return products_.names(); }
+
  private:
   Device device_;
   VitParameters parameters_;
   Vit model_;
+  ProductObserver products_{model_};
   DeviceTensors tensors_;
   TensorView images_, logits_;
 };
@@ -85,27 +90,25 @@ class Classifier {
 /// Where the answers go: printed as they come, or kept for one JSON document.
 class Report {
  public:
-  Report(const Options& options, const Device& device, std::vector<std::string> labels)
-      : json_(options.json), labels_(std::move(labels)) {
-    document_ = {{"model", options.model.name()}, {"device", device.name()}, {"images", Json::array()}};
-  }
+  using Json = nlohmann::ordered_json;
+
+  Report(bool json, std::vector<std::string> labels) : json_(json), labels_(std::move(labels)) {}
 
   void add(const std::string& path, const Answer& answer) {
-    if (answer.error) fmt::print(stderr, "sylvit: {}\n", *answer.error);
+    if (answer.error) terminal::print(stderr, "sylvit: {}\n", *answer.error);
     if (json_)
-      document_["images"].push_back(as_json(path, answer));
+      images_.push_back(as_json(path, answer));
     else if (!answer.error)
       print(path, answer);
   }
 
-  void end() const {
-    // A path may have any bytes; invalid UTF-8 is replaced rather than fatal.
-    if (json_) fmt::print("{}\n", document_.dump(2, ' ', false, Json::error_handler_t::replace));
+  /// With what ran.
+  void end(Json document) {
+    document["images"] = std::move(images_);
+    if (json_) terminal::print_json(document);
   }
 
  private:
-  using Json = nlohmann::ordered_json;
-
   std::string label(const Prediction& one) const {
     return labels_.empty() ? "" : labels_[static_cast<std::size_t>(one.number)];
   }
@@ -124,24 +127,23 @@ class Report {
   }
 
   void print(const std::string& path, const Answer& answer) const {
-    fmt::print("{}\n", path);
+    terminal::print("{}\n", path);
     for (const Prediction& one : answer.top)
-      fmt::print("  {:>6.2f} %  {:>5}{}\n", 100 * one.probability, one.number,
-                 labels_.empty() ? "" : "  " + label(one));
+      terminal::print("  {:>6.2f} %  {:>5}{}\n", 100 * one.probability, one.number,
+                      labels_.empty() ? "" : "  " + label(one));
     std::fflush(stdout);
   }
 
   bool json_;
   std::vector<std::string> labels_;
-  Json document_;
+  Json images_ = Json::array();
 };
 
 void infer(const Options& options) {
   const DType dtype = parse_dtype(options.dtype);
   const VitModel source(options.model, options.source);
   const VitConfig config = checked(source.config());
-  sylvit::ImageTransform transform = options.transform;
-  transform.size = config.image_height;
+  const sylvit::ImageTransform transform = source.transform(options.transform);
   std::vector<std::string> labels;
   if (!options.labels.empty()) labels = read_labels(options.labels, config.classes);
   std::vector<std::int64_t> classes(static_cast<std::size_t>(config.classes));
@@ -152,7 +154,8 @@ void infer(const Options& options) {
   const Device device = Device::open(options.device);
   const std::size_t batch = std::min(static_cast<std::size_t>(options.batch), sources.size());
   Classifier classifier(source, config, device, dtype, static_cast<std::int64_t>(batch));
-  Report report(options, device, std::move(labels));
+  print_warnings(source.warnings(&options.transform));
+  Report report(options.json, std::move(labels));
   // While the device computes a batch, the next one is read.
   const auto start_reading = [&](std::size_t first) {
     const auto some = std::span(sources).subspan(first, std::min(batch, sources.size() - first));
@@ -186,7 +189,7 @@ void infer(const Options& options) {
     progress.advance(images.errors.size());
   }
   progress.clear();
-  report.end();
+  report.end(what_ran(source, config, dtype, device, classifier.providers(), &options.transform));
   if (failed > 0) throw Error(fmt::format("{} of {} images could not be classified", failed, sources.size()));
 }
 
@@ -204,18 +207,7 @@ void add_infer(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--classes-subset", options->subset,
                       "A file with the classes that count, one a line: numbers, or labels if --labels is given");
-  sylvit::ImageTransform& transform = options->transform;
-  command->add_option("--crop-pct", transform.crop_pct, "The share of the resized image's shorter side that is kept")
-      ->check(CLI::Range(0.01, 1.0))
-      ->capture_default_str();
-  command->add_option("--mean", transform.mean, "Of red, green and blue, in units of full brightness")
-      ->delimiter(',')
-      ->check(finite_number)
-      ->capture_default_str();
-  command->add_option("--std", transform.deviation, "Their standard deviation")
-      ->delimiter(',')
-      ->check(positive_number)
-      ->capture_default_str();
+  options->transform.add_to(*command);
   command->add_option("--batch", options->batch, "Images at a time")
       ->check(positive_whole_number)
       ->capture_default_str();

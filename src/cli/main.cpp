@@ -4,25 +4,40 @@
 
 #include <cstdio>
 #include <exception>
-#include <fmt/core.h>
-#include <iostream>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 
 #include "cli/commands.hpp"
+#include "terminal/print.hpp"
 
 namespace {
 
 /// The exit code, when all that was printed has arrived.
 int finished(int code) {
-  std::cout.flush();
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return code;
-  fmt::print(stderr, "sylvit: cannot write to standard output\n");
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  sylvit::terminal::print(stderr, "sylvit: cannot write to standard output\n");
   return 1;
 }
 
+/// Help and refusals of the command line, which have line ends of their own and words of the user.
+void print_lines(std::FILE* file, const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) sylvit::terminal::print(file, "{}\n", line);
+}
+
+/// The exit code for what the command line's reader threw: also when --help was asked for.
+int explained(const CLI::App& program, const CLI::ParseError& error) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int code = program.exit(error, out, err);
+  print_lines(stdout, out.str());
+  print_lines(stderr, err.str());
+  return code == 0 ? finished(0) : 2;
+}
+
 int out_of_memory() {
-  fmt::print(stderr, "sylvit: this machine has not enough memory for that\n");
+  sylvit::terminal::print(stderr, "sylvit: this machine has not enough memory for that\n");
   return 1;
 }
 
@@ -55,7 +70,7 @@ int main(int count, char** words) try {
   try {
     program.parse(count, words);
   } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? finished(0) : 2;
+    return explained(program, error);
   }
   return finished(0);
 } catch (const std::bad_alloc&) {
@@ -63,6 +78,6 @@ int main(int count, char** words) try {
 } catch (const std::length_error&) {  // of a container that is to hold more than an address space does
   return out_of_memory();
 } catch (const std::exception& error) {
-  fmt::print(stderr, "sylvit: {}\n", error.what());
+  sylvit::terminal::print(stderr, "sylvit: {}\n", error.what());
   return 1;
 }

@@ -13,6 +13,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "terminal/print.hpp"
+
 namespace sylvit::cli {
 
 /// "1:05", "2:00:00".
@@ -33,7 +35,9 @@ inline std::string progress_line(std::string_view what, std::size_t done, std::s
     line += fmt::format(", {:.1f}/s", rate);
     if (done < total) line += fmt::format(", {} left", readable_time(static_cast<double>(total - done) / rate));
   }
-  if (!note.empty()) line += fmt::format(", {}", note);
+  if (!note.empty()) line += fmt::format(", {}", base::printable(note));
+  // Between characters: what begins with these bits continues one.
+  while (width < line.size() && width > 0 && (static_cast<unsigned char>(line[width]) & 0xC0U) == 0x80U) --width;
   return line.substr(0, width);
 }
 
@@ -53,7 +57,7 @@ class Progress {
     if (!shown_ || now < next_) return;
     next_ = now + std::chrono::milliseconds(100);
     const double seconds = std::chrono::duration<double>(now - start_).count();
-    fmt::print(stderr, "\r{}\033[K", progress_line(what_, done_, total_, seconds, note, terminal_width() - 1));
+    terminal::print(stderr, "\r{}\033[K", progress_line(what_, done_, total_, seconds, note, terminal_width() - 1));
     std::fflush(stderr);
     drawn_ = true;
   }
@@ -61,7 +65,7 @@ class Progress {
   /// Makes room for something else; the next advance() draws again.
   void clear() {
     if (!drawn_) return;
-    fmt::print(stderr, "\r\033[K");
+    terminal::print(stderr, "\r\033[K");
     std::fflush(stderr);
     drawn_ = false;
   }

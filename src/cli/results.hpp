@@ -15,7 +15,9 @@ class Results {
     values_.push_back(std::move(values));
     tensors_.push_back({name, DType::f32, shape, std::as_bytes(std::span(values_.back()))});
   }
-  void write(const std::string& path) const { io::write_safetensors(path, tensors_); }
+  void write(const std::string& path, const io::SafetensorsMetadata& metadata = {}) const {
+    io::write_safetensors(path, tensors_, metadata);
+  }
 
  private:
   std::deque<std::vector<float>> values_;

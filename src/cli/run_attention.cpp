@@ -15,6 +15,7 @@
 #include "io/safetensors.hpp"
 #include "nn/attention_checks.hpp"
 #include "options/attention_options.hpp"
+#include "terminal/print.hpp"
 
 namespace sylvit::cli {
 
@@ -114,15 +115,15 @@ HostInputs read_inputs(const io::SafetensorsFile& file, const Options& options, 
     if (used)
       *tensor = tensor == &inputs.head_alpha ? read_alphas(file) : read_floats(file, name, DType::f32);
     else
-      fmt::print(stderr, "sylvit: warning: {} in {} is not used: {}\n", name, file.name(), reason);
+      terminal::print(stderr, "sylvit: warning: {} in {} is not used: {}\n", name, file.name(), reason);
   }
   for (const io::TensorInfo& info : file.tensors()) {
     constexpr std::array known = {"q", "k", "v", "lengths", "grad_o"};
     const bool is_optional =
         std::ranges::any_of(optional, [&](const auto& entry) { return info.name == std::get<0>(entry); });
     if (!is_optional && std::ranges::find(known, info.name) == known.end())
-      fmt::print(stderr, "sylvit: warning: {} in {} is not used: attention has no such tensor\n",
-                 io::in_quotes(info.name), file.name());
+      terminal::print(stderr, "sylvit: warning: {} in {} is not used: attention has no such tensor\n",
+                      io::in_quotes(info.name), file.name());
   }
   return inputs;
 }

@@ -8,6 +8,7 @@
 
 #include "bench/device_tensors.hpp"
 #include "cli/commands.hpp"
+#include "cli/ran.hpp"
 #include "cli/results.hpp"
 #include "io/safetensors.hpp"
 #include "options/vit_model.hpp"
@@ -69,13 +70,17 @@ void run(const Options& options) {
 
   const Device device = Device::open(options.device);
   const VitParameters parameters = source.parameters(device, config, dtype);
+  print_warnings(source.warnings());
   DeviceTensors tensors(device, "the model's inputs and outputs");
   Results results;
+  std::set<std::string> providers;
   if (options.backward) {
     TrainingStep step(device, config, {.dtype = dtype, .batch = count, .recompute = options.recompute});
     const TensorView images = tensors.upload(std::as_bytes(std::span(pixels)), DType::f32, shape);
     const TensorView targets = tensors.upload(std::as_bytes(std::span(labels)), DType::i64, {count});
+    const ProductObserver products(step.model());
     step.forward_backward(parameters, images, targets);
+    providers = products.names();
     results.add("logits", step.logits().shape(), tensors.download(step.logits()));
     results.add("loss", Shape{}, tensors.download(step.mean_loss()));
     for (const VitParameter& parameter : step.gradients().parameters())
@@ -85,13 +90,16 @@ void run(const Options& options) {
     Vit model(device, config, {.dtype = dtype, .batch = batch, .constant = true});
     const TensorView images = tensors.upload(std::as_bytes(std::span(pixels)), DType::f32, shape);
     const TensorView logits = tensors.empty(DType::f32, {count, config.classes});
+    const ProductObserver products(model);
     for (std::int64_t first = 0; first < count; first += batch) {
       const std::int64_t some = std::min(batch, count - first);
       model.forward(parameters, images.slice(0, first, some), logits.slice(0, first, some));
     }
+    providers = products.names();
     results.add("logits", logits.shape(), tensors.download(logits));
   }
-  results.write(options.output);
+  const auto ran = what_ran(source, config, dtype, device, providers);
+  results.write(options.output, {{run_key, as_text(ran, -1)}});
 }
 
 }  // namespace
@@ -100,7 +108,9 @@ void add_run_vit(CLI::App& program) {
   CLI::App* command = program.add_subcommand("vit", "A Vision Transformer over the images of a safetensors file");
   auto options = std::make_shared<Options>();
   command->add_option("--input", options->input, "Holds images [B,C,H,W], and for --backward labels [B]")->required();
-  command->add_option("--output", options->output, "Gets logits, and with --backward loss and grad.<parameter>")
+  command
+      ->add_option("--output", options->output,
+                   "Gets logits, with --backward loss and grad.<parameter>, and what ran as metadata")
       ->required();
   options->source.add_to(*command);
   options->model.add_to(*command);

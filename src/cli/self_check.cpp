@@ -17,6 +17,7 @@
 #include "reference/attention.hpp"
 #include "reference/layer_norm.hpp"
 #include "runtime/rehearsal.hpp"
+#include "terminal/print.hpp"
 
 namespace sylvit::cli {
 
@@ -41,7 +42,7 @@ class SelfCheck {
   /// True if all is well.
   bool run() {
     const double ms = milliseconds([&] { build(); });
-    fmt::print("  kernels ready in {:.2f} s\n", ms / 1000);
+    terminal::print("  kernels ready in {:.2f} s\n", ms / 1000);
     for (const Check& check : checks_) {
       double error = 0;
       const double taken = milliseconds([&] {
@@ -49,8 +50,8 @@ class SelfCheck {
         error = check.error();
       });
       const bool good = error <= check.bound;
-      fmt::print("  {:<18} {:<6} error {:.1e}, bound {:.0e}, {:.1f} ms\n", check.what, good ? "ok" : "WRONG", error,
-                 check.bound, taken);
+      terminal::print("  {:<18} {:<6} error {:.1e}, bound {:.0e}, {:.1f} ms\n", check.what, good ? "ok" : "WRONG",
+                      error, check.bound, taken);
       good_ = good_ && good;
     }
     return good_;
@@ -184,7 +185,7 @@ class SelfCheck {
 
 bool check_device(const std::string& selector) {
   const Device device = Device::open(selector);
-  fmt::print("{} ({}, {})\n", device.name(), name_of(device.info().backend), name_of(device.info().toolchain));
+  terminal::print("{} ({}, {})\n", device.name(), name_of(device.info().backend), name_of(device.info().toolchain));
   return SelfCheck(device).run();
 }
 
@@ -204,7 +205,7 @@ void add_self_check(CLI::App& program) {
     } else {
       for (const DeviceInfo& device : list_devices()) {
         if (!device.usable) {
-          fmt::print("{}: not usable: {}\n", device.name, device.why);
+          terminal::print("{}: not usable: {}\n", device.name, device.why);
           continue;
         }
         good = check_device(std::to_string(device.index)) && good;

@@ -12,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/progress.hpp"
 #include "options/numbers.hpp"
+#include "terminal/print.hpp"
 #include "tuner/jobs.hpp"
 #include "tuner/search.hpp"
 #include "tuner/table_writer.hpp"
@@ -131,8 +132,8 @@ class Tuner {
 
   void run() {
     if (options_.resume) std::erase_if(jobs_, [&](const tuner::TuneJob& job) { return table_.has(job); });
-    fmt::print("tuning {} ({}) in {:.0f} s: {} cases\n", device_.name(), name_of(device_.info().toolchain),
-               options_.budget, jobs_.size());
+    terminal::print("tuning {} ({}) in {:.0f} s: {} cases\n", device_.name(), name_of(device_.info().toolchain),
+                    options_.budget, jobs_.size());
     Progress progress("cases", jobs_.size());
     for (std::size_t i = 0; i < jobs_.size() && interrupted == 0; ++i) {
       const double left = options_.budget - seconds();
@@ -147,7 +148,7 @@ class Tuner {
     if (done_ < jobs_.size())
       throw Error(fmt::format("the budget was enough for {} of {} cases", done_, jobs_.size()),
                   done_ > 0 ? where + "; --resume goes on" : "give a larger --budget");
-    if (done_ > 0) fmt::print("{} of {} cases are faster now; {}\n", improved_, done_, where);
+    if (done_ > 0) terminal::print("{} of {} cases are faster now; {}\n", improved_, done_, where);
   }
 
  private:
@@ -180,14 +181,14 @@ class Tuner {
     progress.clear();
     if (result.improved) {
       ++improved_;
-      fmt::print("  {:<42} {:>7.1f} -> {:.1f} {} ({:+.1f} %), best of {} of {}\n", job.text, job.speed(result.used_ms),
-                 job.speed(result.best_ms), job.unit, 100 * (result.used_ms / result.best_ms - 1), result.tried + 1,
-                 candidates.size() + 1);
+      terminal::print("  {:<42} {:>7.1f} -> {:.1f} {} ({:+.1f} %), best of {} of {}\n", job.text,
+                      job.speed(result.used_ms), job.speed(result.best_ms), job.unit,
+                      100 * (result.used_ms / result.best_ms - 1), result.tried + 1, candidates.size() + 1);
     } else {
-      fmt::print("  {:<42} {:>7.1f} {}, stays; {} of {} tried\n", job.text, job.speed(result.used_ms), job.unit,
-                 result.tried, candidates.size());
+      terminal::print("  {:<42} {:>7.1f} {}, stays; {} of {} tried\n", job.text, job.speed(result.used_ms), job.unit,
+                      result.tried, candidates.size());
     }
-    for (const std::string& remark : result.remarks) fmt::print("    {}\n", remark);
+    for (const std::string& remark : result.remarks) terminal::print("    {}\n", remark);
     std::fflush(stdout);
     progress.advance(1);
   }

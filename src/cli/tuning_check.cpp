@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cli/commands.hpp"
+#include "terminal/print.hpp"
 #include "tuning/check.hpp"
 #include "tuning/overlay.hpp"
 #include "tuning/table.hpp"
@@ -62,12 +63,12 @@ void check(const std::vector<std::string>& paths) {
           lines.push_back(problem.text());
           ++bad;
         }
-  for (const std::string& line : lines) fmt::print(stderr, "sylvit: {}\n", line);
+  for (const std::string& line : lines) terminal::print(stderr, "sylvit: {}\n", line);
   if (!lines.empty())
     throw Error(fmt::format("{} {} in {} of {} tables", lines.size(), lines.size() == 1 ? "problem" : "problems",
                             std::min(bad, files.size()), files.size()),
                 "see above; while they are there, such records are skipped");
-  fmt::print("{} tables with {} records are sound\n", files.size(), records);
+  terminal::print("{} tables with {} records are sound\n", files.size(), records);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "catalogue/records.hpp"
 #include "cli/commands.hpp"
 #include "options/numbers.hpp"
+#include "terminal/print.hpp"
 #include "tuning/record_check.hpp"
 #include "tuning/table.hpp"
 
@@ -107,20 +108,21 @@ void print_json(const Options& options, const DeviceInfo& device, const tuning::
                                {"chosen", chosen == nullptr ? Json() : to_json(*chosen)},
                                {"others", std::move(others)}});
   }
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  terminal::print_json(json);
 }
 
 void print_kernel(const tuning::Table& table, const TuningCase& wanted, bool explain) {
   const tuning::Record* chosen = table.match(wanted);
-  fmt::print("{} ({})\n", wanted.kernel, text_of(wanted));
+  terminal::print("{} ({})\n", wanted.kernel, text_of(wanted));
   if (chosen == nullptr)
-    fmt::print("  none      {}\n", wanted.kernel == "gemm_provider" ? "the first library that serves the product" : "");
+    terminal::print("  none      {}\n",
+                    wanted.kernel == "gemm_provider" ? "the first library that serves the product" : "");
   else
-    fmt::print("  chosen    {}: {}\n            {}\n", chosen->place(), text_of(*chosen), chosen->origin);
+    terminal::print("  chosen    {}: {}\n            {}\n", chosen->place(), text_of(*chosen), chosen->origin);
   if (!explain) return;
   for (const tuning::Record& record : table.records())
     if (record.kernel == wanted.kernel && &record != chosen)
-      fmt::print("  not       {}: {}\n", record.place(), table.why_not(record, wanted));
+      terminal::print("  not       {}: {}\n", record.place(), table.why_not(record, wanted));
 }
 
 void show(const Options& options) {
@@ -132,11 +134,11 @@ void show(const Options& options) {
   if (options.json) return print_json(options, info, table);
   const std::vector<std::string_view> kernels = kernels_of(options);
   const std::filesystem::path overlay = tuning_overlay_directory();
-  fmt::print("{} ({}:{}, {})\n", info.name, name_of(info.backend), name_of(info.type),
-             info.architecture.empty() ? "unknown architecture" : info.architecture);
-  fmt::print("  overlay   {}\n", overlay.empty() ? "none" : overlay.string());
-  for (const tuning::Link& link : table.links()) fmt::print("  searched  {} ({})\n", link.file, link.why);
-  if (!table.note().empty()) fmt::print("  note      {}\n", table.note());
+  terminal::print("{} ({}:{}, {})\n", info.name, name_of(info.backend), name_of(info.type),
+                  info.architecture.empty() ? "unknown architecture" : info.architecture);
+  terminal::print("  overlay   {}\n", overlay.empty() ? "none" : overlay.string());
+  for (const tuning::Link& link : table.links()) terminal::print("  searched  {} ({})\n", link.file, link.why);
+  if (!table.note().empty()) terminal::print("  note      {}\n", table.note());
   for (const std::string_view kernel : kernels)
     print_kernel(table, case_of(options, kernel, info), !options.kernel.empty());
 }

@@ -5,13 +5,9 @@
 #include <sylvit/version.hpp>
 
 #include <algorithm>
-#include <ctime>
-#include <fmt/chrono.h>
 #include <fmt/ranges.h>
-#include <fstream>
-#include <sched.h>
-#include <sys/utsname.h>
 
+#include "bench/machine.hpp"
 #include "catalogue/head_sizes.hpp"
 #include "runtime/kernel_library.hpp"
 #include "tuning/estimated.hpp"
@@ -21,34 +17,10 @@ namespace sylvit::compare {
 
 namespace {
 
-std::string now() { return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr))); }
-
-std::string processor() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) {
-      const std::size_t begin = line.find(": ");
-      return begin == std::string::npos ? "" : line.substr(begin + 2);
-    }
-  return "";
-}
-
-/// As it was typed, but for quotes where a word needs them.
-std::string command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string text;
-  for (std::string word; std::getline(file, word, '\0');) {
-    const bool plain = !word.empty() && word.find_first_of(" \t\n\"'\\$`&|;<>()*?[]{}~#!") == std::string::npos;
-    if (!text.empty()) text += ' ';
-    text += plain ? word : fmt::format("'{}'", word);
-  }
-  return text;
-}
-
-std::int64_t usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 0;
+std::vector<NamedText> named(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  std::vector<NamedText> all;
+  for (const auto& [name, text] : pairs) all.push_back({name, text});
+  return all;
 }
 
 std::string numbers_of(const TuningChoice& choice) {
@@ -78,16 +50,15 @@ void describe_host(Run& run) {
   run.date = now();
   run.command = command_line();
   run.version = version;
+  run.commit = build_commit();
   run.toolchain = name_of(runtime::toolchain());
-#if defined(__clang__)
-  run.compiler = "Clang " __clang_version__;
-#elif defined(__GNUC__)
-  run.compiler = "GCC " __VERSION__;
-#endif
+  run.compiler = compiler();
+  run.machine = machine_name();
   run.host = processor();
+  run.system = operating_system();
   run.cores = usable_cores();
-  utsname system{};
-  if (uname(&system) == 0) run.system = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
+  run.environment = named(environment());
+  run.packages = named(packages());
 }
 
 DeviceReport device_report(const DeviceInfo& device) {

@@ -53,7 +53,8 @@ Images from_safetensors(const std::string& path, const VitConfig& config, std::i
   return images;
 }
 
-Images from_image_files(const std::vector<std::string>& paths, const VitConfig& config, std::int64_t most) {
+Images from_image_files(const std::vector<std::string>& paths, const VitModel& source, const VitConfig& config,
+                        std::int64_t most) {
   if (config.channels != 3 || config.image_height != config.image_width)
     throw Error(
         fmt::format("the model takes images of [{}, {}, {}], and image files are read as square ones with 3 "
@@ -61,22 +62,23 @@ Images from_image_files(const std::vector<std::string>& paths, const VitConfig& 
                     config.channels, config.image_height, config.image_width));
   std::vector<images::ImageSource> sources = images::image_sources(paths);
   if (static_cast<std::int64_t>(sources.size()) > most) sources.resize(static_cast<std::size_t>(most));
-  sylvit::ImageTransform transform;
-  transform.size = config.image_height;
-  images::ImageBatch batch = images::read_batch(sources, transform);
+  images::ImageBatch batch = images::read_batch(sources, source.transform());
   for (const std::optional<std::string>& error : batch.errors)
     if (error) throw Error(*error);
   const auto count = static_cast<std::int64_t>(sources.size());
   return {fmt::format("{} image files", count), std::move(batch.pixels), synthetic_labels(config, count)};
 }
 
-Images images_for(const InputOptions& options, const VitConfig& config) {
+bool are_image_files(const InputOptions& options) {
+  return options.images.size() > 1 || (options.images.size() == 1 && !options.images.front().ends_with(".safetensors"));
+}
+
+Images images_for(const InputOptions& options, const VitModel& source, const VitConfig& config) {
   if (options.images.empty())
     return {fmt::format("{} synthetic", options.image_count), synthetic_images(config, options.image_count),
             synthetic_labels(config, options.image_count)};
-  if (options.images.size() == 1 && options.images.front().ends_with(".safetensors"))
-    return from_safetensors(options.images.front(), config, options.image_count);
-  return from_image_files(options.images, config, options.image_count);
+  if (are_image_files(options)) return from_image_files(options.images, source, config, options.image_count);
+  return from_safetensors(options.images.front(), config, options.image_count);
 }
 
 std::string label_of(const std::string& name, const VitConfig& config) {
@@ -107,20 +109,19 @@ std::string description_of(const VitConfig& config) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-Model make_model(const InputOptions& options, const VitModelOptions& choice) {
-  const VitModel source(choice, options.source);
+Model make_model(const InputOptions& options, const VitModel& source) {
   Model model;
   model.config = source.config();
   model.config.check();
   model.values = source.values(model.config);
-  Images images = images_for(options, model.config);
+  Images images = images_for(options, source, model.config);
   model.images = std::move(images.pixels);
   model.labels = std::move(images.labels);
   model.judged = std::min(options.judged, model.image_count());
 
   ModelReport& report = model.report;
-  report.name = choice.name();
-  report.score = choice.score;
+  report.name = source.name();
+  report.score = name_of(model.config.score);
   report.label = label_of(report.name, model.config);
   report.description = description_of(model.config);
   std::uint64_t hash = hash_start;
@@ -167,19 +168,39 @@ std::vector<std::int64_t> synthetic_labels(const VitConfig& config, std::int64_t
   return labels;
 }
 
-std::vector<Model> make_models(const InputOptions& options) {
-  std::vector<Model> models;
-  const auto known = [&](const std::string& name, const std::string& score) {
-    return std::ranges::any_of(
-        models, [&](const Model& model) { return model.report.name == name && model.report.score == score; });
+std::vector<Model> make_models(const InputOptions& options, std::vector<std::string>& warnings) {
+  using Choice = std::optional<std::string>;
+  const auto choices = [](const std::vector<std::string>& given, std::vector<Choice> otherwise) {
+    return given.empty() ? std::move(otherwise) : std::vector<Choice>(given.begin(), given.end());
   };
-  for (const std::string& name : options.models)
-    for (const std::string& score : options.scores) {
-      VitModelOptions choice = options.variations;
-      choice.model = name;
-      choice.score = score;
-      if (!known(choice.name(), score)) models.push_back(make_model(options, choice));
+  std::vector<Choice> scores = choices(options.scores, {"softmax", "relu"});
+  std::vector<Model> models;
+  const TransformOptions none;
+  for (const Choice& name : choices(options.models, {Choice()})) {
+    VitModelOptions choice = options.variations;
+    choice.model = name;
+    if (options.scores.empty() && !options.source.weights.empty()) {
+      const VitModel source(choice, options.source);
+      if (source.score_is_told()) {
+        scores = {Choice()};
+        warnings.push_back(
+            fmt::format("{} is for {}, and no other score is compared; --scores with --override names others",
+                        source.file(), name_of(source.config().score)));
+      }
     }
+    for (const Choice& score : scores) {
+      choice.score = score;
+      const VitModel source(choice, options.source);
+      const std::string_view taken = name_of(source.config().score);
+      if (std::ranges::any_of(models, [&](const Model& model) {
+            return model.report.name == source.name() && model.report.score == taken;
+          }))
+        continue;
+      models.push_back(make_model(options, source));
+      for (const std::string& line : source.warnings(are_image_files(options) ? &none : nullptr))
+        if (std::ranges::find(warnings, line) == warnings.end()) warnings.push_back(line);
+    }
+  }
   return models;
 }
 

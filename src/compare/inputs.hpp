@@ -14,16 +14,17 @@ std::vector<float> synthetic_images(const VitConfig& config, std::int64_t count)
 std::vector<std::int64_t> synthetic_labels(const VitConfig& config, std::int64_t count);
 
 struct InputOptions {
-  std::vector<std::string> models{"S/16"};
-  std::vector<std::string> scores{"softmax", "relu"};
-  VitModelOptions variations;  ///< all but its model and score
+  std::vector<std::string> models;  ///< empty: S/16, or what the weights are of
+  std::vector<std::string> scores;  ///< empty: softmax and relu, or what the weights were written for
+  VitModelOptions variations;       ///< all but its model and score
   VitWeightOptions source;
   std::vector<std::string> images;  ///< files, directories, or one .safetensors; empty: synthetic ones
   std::int64_t image_count = 8;     ///< at most, of files; exactly, of synthetic ones
   std::int64_t judged = 2;
 };
 
-/// Each model with each score. Throws Error when weights or images do not fit.
-std::vector<Model> make_models(const InputOptions& options);
+/// Each model with each score. What there is to say of the weights goes to `warnings`, once. Throws Error when weights
+/// or images do not fit.
+std::vector<Model> make_models(const InputOptions& options, std::vector<std::string>& warnings);
 
 }  // namespace sylvit::compare

@@ -229,7 +229,7 @@ class Comparison {
 
   void measure_speeds() {
     profiling_.clear();
-    open_ceilings();
+    open_yardsticks();
     std::vector<std::string> names;
     for (const Model& model : request_.models)
       if (std::ranges::find(names, model.report.name) == names.end()) names.push_back(model.report.name);
@@ -242,33 +242,33 @@ class Comparison {
       if (request_.backward) by_turns(name, {request_.batch}, Pass::forward_backward);
     }
     if (way_ != Way::measure) return;
-    for (auto& [device, ceilings] : ceilings_) ceilings.write_to(run_.devices[device]);
+    for (auto& [device, yardsticks] : yardsticks_) yardsticks.write_to(run_.devices[device]);
     for (Result& result : results_)
       for (Speed& speed : result.speeds) take_shares(speed, result);
     for (Result& result : results_) run_.results.push_back(std::move(result));
   }
 
-  void open_ceilings() {
+  void open_yardsticks() {
     for (std::size_t d = 0; d < devices_.size(); ++d) try {
-        if (devices_[d]) ceilings_.try_emplace(d, *devices_[d], dtypes_of(request_, device_infos_[d]));
+        if (devices_[d]) yardsticks_.try_emplace(d, *devices_[d], dtypes_of(request_, device_infos_[d]));
       } catch (const std::exception& error) {
-        note_lost_ceilings(d, error);
+        note_lost_yardsticks(d, error);
       }
-    measure_ceilings();
+    measure_yardsticks();
   }
 
-  void measure_ceilings() {
-    for (auto at = ceilings_.begin(); at != ceilings_.end();) try {
+  void measure_yardsticks() {
+    for (auto at = yardsticks_.begin(); at != yardsticks_.end();) try {
         at->second.measure();
         ++at;
       } catch (const std::exception& error) {
-        note_lost_ceilings(at->first, error);
-        at = ceilings_.erase(at);
+        note_lost_yardsticks(at->first, error);
+        at = yardsticks_.erase(at);
       }
   }
 
-  void note_lost_ceilings(std::size_t device, const std::exception& error) {
-    run_.devices[device].error = fmt::format("its ceilings could not be measured: {}", error.what());
+  void note_lost_yardsticks(std::size_t device, const std::exception& error) {
+    run_.devices[device].error = fmt::format("its yardsticks could not be measured: {}", error.what());
   }
 
   /// All variants of a model's scores, types and devices; as many at once as half of each device's memory holds.
@@ -341,10 +341,13 @@ class Comparison {
       turn.times = {};
       take_turn(turn, what, [&] {
         turn.bytes = 0;
-        for (const VitStep& step : turn.bench->observed(batch)) turn.bytes += step.bytes;
+        Observed seen = turn.bench->observed(batch);
+        for (const VitStep& step : seen.steps) turn.bytes += step.bytes;
+        if (batch == request_.batch) std::ranges::move(seen.engines, std::back_inserter(turn.variant->result->engines));
       });
     }
     if (way_ != Way::measure) return;
+    ++turns_;
     const auto start = std::chrono::steady_clock::now();
     const auto enough = [&](int rounds) {
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
@@ -356,25 +359,30 @@ class Comparison {
         Turn& turn = turns[round % 2 == 0 ? i : turns.size() - 1 - i];
         take_turn(turn, what, [&] { turn.times.add(milliseconds([&] { turn.bench->run(batch); })); });
       }
-      measure_ceilings();
+      measure_yardsticks();
     }
     for (Turn& turn : turns)
-      take_turn(turn, what, [&] { turn.variant->result->speeds.push_back(speed_of_turn(turn, batch, pass)); });
+      take_turn(turn, what, [&] { turn.variant->result->speeds.push_back(speed_of_turn(turn, batch, pass, turns_)); });
   }
 
-  static Speed speed_of_turn(const Turn& turn, std::int64_t batch, Pass pass) {
+  static Speed speed_of_turn(const Turn& turn, std::int64_t batch, Pass pass, std::int64_t turns) {
     const Times& times = turn.times;
     const Variant& variant = *turn.variant;
     Speed speed;
     speed.pass = pass;
     speed.batch = batch;
-    speed.ms = {times.median(), times.best(), times.quantile(0.25), times.quantile(0.75),
-                static_cast<std::int64_t>(times.count())};
+    speed.ms = {times.median(),
+                times.best(),
+                times.quantile(0.25),
+                times.quantile(0.75),
+                static_cast<std::int64_t>(times.count()),
+                times.all()};
+    speed.turns = turns;
     const auto images = static_cast<double>(batch);
     const double seconds = times.median() / 1000;
     speed.images_per_s = images / seconds;
     speed.gflops = variant.model->report.forward_flops * images * forward_passes_of(pass) / seconds / 1e9;
-    // For now GB/s; its share is known when the ceilings are.
+    // For now GB/s; its share is known when the bandwidth is.
     speed.bandwidth_share = turn.bytes / seconds / 1e9;
     speed.peak_bytes =
         static_cast<std::int64_t>(bench_bytes(*variant.device, *variant.model, variant.dtype, batch, pass));
@@ -383,14 +391,15 @@ class Comparison {
 
   void take_shares(Speed& speed, const Result& result) const {
     const DeviceReport& device = run_.devices[static_cast<std::size_t>(result.device)];
-    const auto ceiling = std::ranges::find(device.ceilings, result.dtype, &ComputeCeiling::dtype);
-    speed.compute_share = ceiling == device.ceilings.end() ? unknown : speed.gflops / ceiling->gflops;
+    const auto yardstick = std::ranges::find(device.yardsticks, result.dtype, &YardstickRate::dtype);
+    speed.compute_share = yardstick == device.yardsticks.end() ? unknown : speed.gflops / yardstick->gflops;
     speed.bandwidth_share /= device.bandwidth_gbs;
   }
 
   const Request& request_;
   Way way_;
   std::size_t stages_ = 0;
+  std::int64_t turns_ = 0;  // how often contestants have taken turns
   Run run_;
   std::vector<Pair> pairs_;
   // Of each device.
@@ -398,7 +407,7 @@ class Comparison {
   std::vector<std::optional<Device>> devices_;
   std::vector<std::vector<runtime::KernelName>> kernels_;
   std::map<std::size_t, Device> profiling_;
-  std::map<std::size_t, Ceilings> ceilings_;
+  std::map<std::size_t, Yardsticks> yardsticks_;
   std::deque<Result> results_;  // whose variants point to them
   std::vector<Variant> variants_;
 };

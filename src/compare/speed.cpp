@@ -1,43 +1,79 @@
 #include "compare/speed.hpp"
 
+#include <sylvit/gemm.hpp>
 #include <sylvit/training.hpp>
+
+#include <algorithm>
 
 #include "bench/profile.hpp"
 #include "compare/accuracy.hpp"
 #include "compare/inputs.hpp"
+#include "runtime/recording.hpp"
 #include "runtime/rehearsal.hpp"
 
 namespace sylvit::compare {
 
-// ---- a device's limits
+// ---- a device's yardsticks
 
-Ceilings::Ceilings(const Device& device, const std::vector<DType>& dtypes) : bandwidth_(device) {
+Yardsticks::Yardsticks(const Device& device, const std::vector<DType>& dtypes) : bandwidth_(device) {
   for (const DType dtype : dtypes) compute_.try_emplace(dtype, device, dtype);
 }
 
-void Ceilings::measure() {
-  for (auto& [dtype, ceiling] : compute_) ceiling.measure();
+void Yardsticks::measure() {
+  for (auto& [dtype, yardstick] : compute_) yardstick.measure();
   bandwidth_.measure();
 }
 
-void Ceilings::write_to(DeviceReport& report) const {
-  for (const auto& [dtype, ceiling] : compute_)
-    report.ceilings.push_back({std::string(name_of(dtype)), ceiling.gflops(), ceiling.provider()});
+void Yardsticks::write_to(DeviceReport& report) const {
+  for (const auto& [dtype, yardstick] : compute_)
+    report.yardsticks.push_back({std::string(name_of(dtype)), yardstick.gflops(), yardstick.provider()});
   report.bandwidth_gbs = bandwidth_.gbytes_per_s();
 }
 
 // ---- a model
 
+namespace {
+
+/// Who computed a step: another library, or the library's own kernels.
+std::string engine_of(const std::vector<runtime::Submission>& submissions) {
+  std::string functors;
+  for (const runtime::Submission& one : submissions) {
+    if (one.functor.empty()) return one.name;
+    if (one.record == "gemm") return std::string(name_of(GemmProvider::builtin));
+    functors += (functors.empty() ? "" : " + ") + one.functor;
+  }
+  return functors;
+}
+
+/// Steps of one kind by one engine are one entry, with all that was submitted for any of them.
+void add_engine(std::vector<EngineUse>& engines, Pass pass, const std::string& layer,
+                const std::vector<runtime::Submission>& submissions) {
+  const std::string engine = engine_of(submissions);
+  auto use = std::ranges::find_if(
+      engines, [&](const EngineUse& other) { return other.layer == layer && other.engine == engine; });
+  if (use == engines.end()) use = engines.insert(engines.end(), {pass, layer, engine, {}});
+  for (const runtime::Submission& one : submissions)
+    if (std::ranges::find(use->kernels, one.name) == use->kernels.end()) use->kernels.push_back(one.name);
+}
+
+}  // namespace
+
 struct SpeedBench::Parts {
+  runtime::Recording recording;
   Device device;
+  Pass pass;
   VitParameters parameters;
   DeviceTensors tensors;
   std::optional<Vit> vit = {};
   std::optional<TrainingStep> step = {};
   TensorView images = {}, logits = {}, targets = {};
 
-  Parts(const Device& on, const Model& model, DType dtype, std::int64_t batch, Pass pass)
-      : device(on), parameters(parameters_on(on, model, dtype)), tensors(on, "the images and their logits") {
+  Parts(const Device& on, const Model& model, DType dtype, std::int64_t batch, Pass of_pass)
+      : recording(on),
+        device(recording.device()),
+        pass(of_pass),
+        parameters(parameters_on(device, model, dtype)),
+        tensors(device, "the images and their logits") {
     const VitConfig& config = model.config;
     if (pass == Pass::forward)
       vit.emplace(device, config, VitOptions{.dtype = dtype, .batch = batch, .constant = true});
@@ -69,12 +105,20 @@ void SpeedBench::run(std::int64_t batch) {
   parts.device.wait();
 }
 
-std::vector<VitStep> SpeedBench::observed(std::int64_t batch) {
-  std::vector<VitStep> steps;
-  parts_->model().observe([&](const VitStep& step) { steps.push_back(step); });
+Observed SpeedBench::observed(std::int64_t batch) {
+  Observed seen;
+  Parts& parts = *parts_;
+  parts.recording.begin();
+  parts.model().observe([&](const VitStep& step) {
+    // Of the steps without products, the first of the backward pass also has what computed the loss.
+    const std::vector<runtime::Submission> submissions = parts.recording.take();
+    if (step.flops > 0) add_engine(seen.engines, parts.pass, layer_kind(step.name), submissions);
+    seen.steps.push_back(step);
+  });
   run(batch);
-  parts_->model().observe({});
-  return steps;
+  parts.model().observe({});
+  parts.recording.end();
+  return seen;
 }
 
 std::size_t bench_bytes(const Device& device, const Model& model, DType dtype, std::int64_t largest_batch, Pass pass) {
@@ -89,7 +133,7 @@ LayerBench::LayerBench(const Device& profiling, const Model& model, DType dtype,
   SpeedBench bench(profiling, model, dtype, batch, Pass::forward);
   bench.run(batch);
   constexpr int passes = 3;
-  for (int pass = 0; pass < passes; ++pass) passes_.push_back(bench.observed(batch));
+  for (int pass = 0; pass < passes; ++pass) passes_.push_back(bench.observed(batch).steps);
 }
 
 std::vector<LayerTime> LayerBench::times() const {

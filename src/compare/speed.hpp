@@ -7,21 +7,27 @@
 #include <memory>
 
 #include "bench/bandwidth.hpp"
-#include "bench/ceiling.hpp"
+#include "bench/yardstick.hpp"
 #include "compare/request.hpp"
 
 namespace sylvit::compare {
 
-/// A device's own limits, measured while the models are.
-class Ceilings {
+/// What a device's products and its memory reach, measured while the models are.
+class Yardsticks {
  public:
-  Ceilings(const Device& device, const std::vector<DType>& dtypes);
+  Yardsticks(const Device& device, const std::vector<DType>& dtypes);
   void measure();
   void write_to(DeviceReport& report) const;
 
  private:
-  std::map<DType, Ceiling> compute_;
+  std::map<DType, Yardstick> compute_;
   Bandwidth bandwidth_;
+};
+
+/// What is to be seen of one pass.
+struct Observed {
+  std::vector<VitStep> steps;      ///< of its model
+  std::vector<EngineUse> engines;  ///< of its products and its attention
 };
 
 /// A model on a device, ready for passes over batches up to a size.
@@ -35,8 +41,8 @@ class SpeedBench {
 
   /// One pass, to its end.
   void run(std::int64_t batch);
-  /// One pass, and the steps of its model.
-  std::vector<VitStep> observed(std::int64_t batch);
+  /// One pass that is looked at.
+  Observed observed(std::int64_t batch);
 
  private:
   struct Parts;

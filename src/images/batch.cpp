@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <filesystem>
 #include <future>
 #include <thread>
@@ -18,18 +17,18 @@ namespace fs = std::filesystem;
 /// An image may take half a gigabyte while it is decoded, so not as many as there are cores.
 constexpr std::size_t most_readers = 8;
 
-bool named_as_image(const fs::path& path) {
-  std::string ending = path.extension().string();
-  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
-}
-
 std::vector<ImageSource> images_in(const std::string& directory) {
   std::vector<ImageSource> found;
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
       std::error_code ignored;  // what cannot be looked at is named when it cannot be opened
-      if (named_as_image(entry.path()) && !entry.is_directory(ignored)) found.push_back({entry.path().string(), {}});
+      if (!named_as_image(entry.path()) || entry.is_directory(ignored)) continue;
+      ImageSource source{entry.path().string(), {}};
+      // A pipe would wait for a writer. Who names one alone knows that there is one.
+      if (entry.is_fifo(ignored) || entry.is_socket(ignored) || entry.is_character_file(ignored) ||
+          entry.is_block_file(ignored))
+        source.error = source.path + " is not a regular file";
+      found.push_back(std::move(source));
     }
   } catch (const fs::filesystem_error& error) {
     return {{directory, "cannot list " + directory + ": " + error.code().message()}};

@@ -41,4 +41,8 @@ void check_size(const std::string& name, std::uint64_t width, std::uint64_t heig
 Image decode_jpeg(std::span<const std::byte> file, const std::string& name);
 Image decode_png(std::span<const std::byte> file, const std::string& name);
 
+/// Height and width.
+std::array<std::int64_t, 2> jpeg_extents(std::span<const std::byte> file, const std::string& name);
+std::array<std::int64_t, 2> png_extents(std::span<const std::byte> file, const std::string& name);
+
 }  // namespace sylvit::images

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -40,11 +41,39 @@ void check_size(const std::string& name, std::uint64_t width, std::uint64_t heig
 
 namespace sylvit {
 
+bool named_as_image(const std::filesystem::path& path) {
+  std::string ending = path.extension().string();
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+}
+
 Image decode_image(std::span<const std::byte> file, const std::string& name) {
-  if (file.empty()) throw Error(name + " is empty");
   if (images::is_jpeg(file)) return images::decode_jpeg(file, name);
   if (images::is_png(file)) return images::decode_png(file, name);
-  throw Error(name + " is neither a JPEG nor a PNG image");
+  throw Error(name + (file.empty() ? " is empty" : " is neither a JPEG nor a PNG image"));
+}
+
+std::array<std::int64_t, 2> image_extents(std::span<const std::byte> file, const std::string& name) {
+  if (images::is_jpeg(file)) return images::jpeg_extents(file, name);
+  if (images::is_png(file)) return images::png_extents(file, name);
+  throw Error(name + (file.empty() ? " is empty" : " is neither a JPEG nor a PNG image"));
+}
+
+Image with_channels(Image image, std::int64_t channels) {
+  if (channels != 1 && channels != 3)
+    throw Error("an image cannot have " + std::to_string(channels) + " channels here: 1 or 3");
+  if (image.channels == channels) return image;
+  std::vector<std::uint8_t> pixels;
+  pixels.reserve(static_cast<std::size_t>(image.height * image.width * channels));
+  if (channels == 3) {
+    for (const std::uint8_t value : image.pixels) pixels.insert(pixels.end(), 3, value);
+  } else {
+    // ITU-R 601-2 luma in Pillow's fixed point.
+    for (std::size_t i = 0; i + 2 < image.pixels.size(); i += 3)
+      pixels.push_back(static_cast<std::uint8_t>(
+          (image.pixels[i] * 19595 + image.pixels[i + 1] * 38470 + image.pixels[i + 2] * 7471 + 0x8000) >> 16));
+  }
+  return {image.height, image.width, std::move(pixels), channels};
 }
 
 Image read_image(const std::filesystem::path& path) {

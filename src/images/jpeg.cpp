@@ -68,9 +68,14 @@ class JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  Image decode() {
+  std::array<std::int64_t, 2> extents() {
     guarded(failure_, name_, [this] { read_header(); });
     check_size(name_, info_.image_width, info_.image_height);
+    return {info_.image_height, info_.image_width};
+  }
+
+  Image decode() {
+    extents();
     const int components = info_.num_components;
     if (components != 1 && components != 3 && components != 4)
       throw Error(name_ + " has " + std::to_string(components) + " colour components, and 1, 3 or 4 can be read");
@@ -119,5 +124,9 @@ class JpegDecoder {
 }  // namespace
 
 Image decode_jpeg(std::span<const std::byte> file, const std::string& name) { return JpegDecoder(file, name).decode(); }
+
+std::array<std::int64_t, 2> jpeg_extents(std::span<const std::byte> file, const std::string& name) {
+  return JpegDecoder(file, name).extents();
+}
 
 }  // namespace sylvit::images

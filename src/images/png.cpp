@@ -28,11 +28,18 @@ class PngDecoder {
   PngDecoder(const PngDecoder&) = delete;
   PngDecoder& operator=(const PngDecoder&) = delete;
 
-  Image decode() {
+  std::array<std::int64_t, 2> extents() {
     guarded(failure_, name_, [this] { read_header(); });
-    const std::size_t width = png_get_image_width(png_, info_);
-    const std::size_t height = png_get_image_height(png_, info_);
+    const std::uint32_t height = png_get_image_height(png_, info_);
+    const std::uint32_t width = png_get_image_width(png_, info_);
     check_size(name_, width, height);
+    return {height, width};
+  }
+
+  Image decode() {
+    const auto [rows, columns] = extents();
+    const auto height = static_cast<std::size_t>(rows);
+    const auto width = static_cast<std::size_t>(columns);
     // No compressed byte makes more than 1032 others, so this need not be allocated to be found wrong.
     if (png_get_rowbytes(png_, info_) * height / 1032 > rest_.size())
       throw Error(name_ + " is corrupt: its last " + std::to_string(rest_.size()) + " bytes cannot hold " +
@@ -116,4 +123,27 @@ class PngDecoder {
 
 Image decode_png(std::span<const std::byte> file, const std::string& name) { return PngDecoder(file, name).decode(); }
 
+std::array<std::int64_t, 2> png_extents(std::span<const std::byte> file, const std::string& name) {
+  return PngDecoder(file, name).extents();
+}
+
 }  // namespace sylvit::images
+
+namespace sylvit {
+
+std::vector<std::byte> encode_png(const Image& image) {
+  png_image header{};
+  header.version = PNG_IMAGE_VERSION;
+  header.width = static_cast<png_uint_32>(image.width);
+  header.height = static_cast<png_uint_32>(image.height);
+  header.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  const auto fail = [&] { throw Error(std::string("a PNG file cannot be made: ") + header.message); };
+  png_alloc_size_t bytes = 0;
+  if (png_image_write_get_memory_size(header, bytes, 0, image.pixels.data(), 0, nullptr) == 0) fail();
+  std::vector<std::byte> file(bytes);
+  if (png_image_write_to_memory(&header, file.data(), &bytes, 0, image.pixels.data(), 0, nullptr) == 0) fail();
+  file.resize(bytes);
+  return file;
+}
+
+}  // namespace sylvit

@@ -7,14 +7,15 @@
 #include <map>
 #include <utility>
 
+#include "base/counts.hpp"
+#include "io/elements.hpp"
 #include "io/messages.hpp"
 
 namespace sylvit::io {
 
 namespace {
 
-/// Blocks that a file may have: its depth axis decides how many tensors are listed.
-constexpr std::int64_t most_blocks = 4096;
+using base::most_blocks;
 
 /// What kind of parameter an array is, by its axes in flax and in timm.
 enum class Kind : std::uint8_t {
@@ -104,7 +105,11 @@ class Mapping {
   const NpzArray& take(const std::string& name) {
     const auto found = taken_.find(prefix_ + name);
     if (found != taken_.end()) return found->second;
-    return taken_.emplace(prefix_ + name, file_.array(prefix_ + name)).first->second;
+    const NpzArray array = file_.array(prefix_ + name);
+    if (!is_floating(array.header.dtype))
+      fail(name, "has elements of type " + std::string(name_of(array.header.dtype)) +
+                     ", and parameters are floating-point numbers");
+    return taken_.emplace(prefix_ + name, array).first->second;
   }
 
   [[noreturn]] void fail(const std::string& name, const std::string& what) const {

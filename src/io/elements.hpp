@@ -36,4 +36,15 @@ inline std::vector<float> as_f32(DType dtype, std::span<const std::byte> bytes) 
   return converted<float, float>(bytes);
 }
 
+inline bool is_integer(DType dtype) { return !is_floating(dtype) && dtype != DType::boolean; }
+
+/// The elements of an integer type.
+inline std::vector<std::int64_t> as_i64(DType dtype, std::span<const std::byte> bytes) {
+  if (dtype == DType::i64) return converted<std::int64_t, std::int64_t>(bytes);
+  if (dtype == DType::i32) return converted<std::int32_t, std::int64_t>(bytes);
+  if (dtype == DType::i16) return converted<std::int16_t, std::int64_t>(bytes);
+  if (dtype == DType::i8) return converted<std::int8_t, std::int64_t>(bytes);
+  return converted<std::uint8_t, std::int64_t>(bytes);
+}
+
 }  // namespace sylvit::io

@@ -6,10 +6,7 @@
 
 namespace sylvit::io {
 
-/// A text from a file, control characters spelled out, so that it cannot steer a terminal.
-std::string escaped(std::string_view text);
-
-/// A text from a file in quotes, fit for a message of one line: shortened, control characters spelled out.
+/// A text from a file in quotes, fit for a message of one line: shortened, and base::printable().
 std::string in_quotes(std::string_view text);
 
 void add_to_list(std::string& list, std::string_view item, std::string_view separator = ", ");

@@ -22,9 +22,11 @@ struct DescrName {
   DType dtype;
 };
 // NumPy does not know bfloat16: what it writes for it depends on its version.
-constexpr std::array descr_names{DescrName{"<f4", DType::f32}, DescrName{"<f2", DType::f16},
-                                 DescrName{"<f8", DType::f64}, DescrName{"<V2", DType::bf16},
-                                 DescrName{"|V2", DType::bf16}};
+constexpr std::array descr_names{DescrName{"<f4", DType::f32},  DescrName{"<f2", DType::f16},
+                                 DescrName{"<f8", DType::f64},  DescrName{"<V2", DType::bf16},
+                                 DescrName{"|V2", DType::bf16}, DescrName{"|u1", DType::u8},
+                                 DescrName{"|i1", DType::i8},   DescrName{"<i2", DType::i16},
+                                 DescrName{"<i4", DType::i32},  DescrName{"<i8", DType::i64}};
 
 /// Reads the dict, and nothing else that Python would read.
 class DictReader {

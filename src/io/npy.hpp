@@ -20,9 +20,9 @@ struct NpyHeader {
 };
 
 /// Reads the header of an array that has so many bytes altogether. `next` fills its argument with the bytes that follow
-/// and is asked for no byte beyond those. Elements are f32, f16, f64, or bfloat16 as JAX writes it (void of 2 bytes),
-/// in C order, little-endian. `where` begins the sentence of every Error that is thrown; that the elements fill what is
-/// left of the array exactly is checked too.
+/// and is asked for no byte beyond those. Elements are f32, f16, f64, bfloat16 as JAX writes it (void of 2 bytes), u8
+/// or signed integers, in C order, little-endian. `where` begins the sentence of every Error that is thrown; that the
+/// elements fill what is left of the array exactly is checked too.
 NpyHeader read_npy_header(std::uint64_t bytes, const std::function<void(std::span<char>)>& next,
                           const std::string& where);
 

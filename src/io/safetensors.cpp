@@ -12,7 +12,6 @@
 
 #include "base/temporary_file.hpp"
 #include "io/elements.hpp"
-#include "io/files.hpp"
 #include "io/messages.hpp"
 
 namespace sylvit::io {
@@ -271,13 +270,14 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   std::size_t offset_count_ = 0;
 };
 
-/// The header's bytes, once the lengths are known to agree with the size of the file.
-std::string_view header_text(std::span<const std::byte> file, const std::string& name) {
-  if (file.empty()) throw Error(name + " is empty, not a safetensors file");
+/// The header, once the lengths are known to agree with the size of the file.
+std::string header_text(const ByteSource& file) {
+  const std::string& name = file.name();
+  if (file.size() == 0) throw Error(name + " is empty, not a safetensors file");
   if (file.size() < length_bytes)
     throw Error(name + " is " + std::to_string(file.size()) + " bytes long, too short for a safetensors file");
   std::uint64_t length = 0;
-  std::memcpy(&length, file.data(), sizeof length);
+  file.read(0, std::as_writable_bytes(std::span(&length, 1)));
   const std::uint64_t rest = file.size() - length_bytes;
   if (length > safetensors_header_limit)
     throw Error(name + ": its header length of " + std::to_string(length) + " bytes is above the limit of " +
@@ -286,11 +286,11 @@ std::string_view header_text(std::span<const std::byte> file, const std::string&
   if (length > rest)
     throw Error(name + ": its header of " + std::to_string(length) + " bytes is longer than the " +
                 std::to_string(rest) + " bytes that follow its length");
-  const std::string_view text(reinterpret_cast<const char*>(file.data()) + length_bytes,
-                              static_cast<std::size_t>(length));
+  std::string text(static_cast<std::size_t>(length), '\0');
+  file.read(length_bytes, std::as_writable_bytes(std::span(text)));
   if (!text.starts_with('{')) throw Error(name + ": its header does not start with \"{\"");
   // The JSON parser would take a zero byte for the end and ignore whatever follows it.
-  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
+  if (const std::size_t zero = text.find('\0'); zero != std::string::npos)
     throw Error(name + ": its header is not valid UTF-8 JSON near byte " + std::to_string(zero + 1) + " of the header");
   return text;
 }
@@ -318,14 +318,15 @@ void check_coverage(const std::vector<TensorInfo>& sorted, std::uint64_t data_by
 
 }  // namespace
 
-SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> file, std::string name) {
-  SafetensorsFile result;
-  result.name_ = std::move(name);
-  const std::string_view text = header_text(file, result.name_);
-  result.data_ = file.subspan(length_bytes + text.size());
+SafetensorsFile SafetensorsFile::parse(ByteSource source) {
+  SafetensorsFile result(std::move(source));
+  const std::string& name = result.name();
+  const std::string text = header_text(result.source_);
+  result.data_begin_ = length_bytes + text.size();
+  const std::uint64_t data_bytes = result.source_.size() - result.data_begin_;
 
-  HeaderReader reader(result.name_, result.data_.size());
-  nlohmann::json::sax_parse(text.begin(), text.end(), &reader);  // every failure throws
+  HeaderReader reader(name, data_bytes);
+  nlohmann::json::sax_parse(text, &reader);  // every failure throws
   Header header = reader.take();
   result.metadata_ = std::move(header.metadata);
 
@@ -333,49 +334,44 @@ SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> file, std::str
   std::stable_sort(tensors.begin(), tensors.end(), [](const TensorInfo& a, const TensorInfo& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
-  result.tensors_ = TensorList(std::move(tensors), result.name_);
-  check_coverage(result.tensors(), result.data_.size(), result.name_);
+  result.tensors_ = TensorList(std::move(tensors), name);
+  check_coverage(result.tensors(), data_bytes, name);
   return result;
+}
+
+SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> file, std::string name) {
+  return parse(ByteSource::of(file, std::move(name)));
 }
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
-  MappedFile file = map_file(path, "a safetensors file");
-  SafetensorsFile result = parse(file.bytes, path.string());
-  result.mapping_ = std::move(file.owner);
-  return result;
+  return parse(ByteSource::open(path, "a safetensors file"));
 }
 
-std::span<const std::byte> SafetensorsFile::bytes(const TensorInfo& tensor) const {
-  if (tensor.begin > tensor.end || tensor.end > data_.size())
-    throw Error(name_ + ": " + placed(tensor) + " is not of this file");
-  return data_.subspan(static_cast<std::size_t>(tensor.begin), static_cast<std::size_t>(tensor.end - tensor.begin));
+std::vector<std::byte> SafetensorsFile::read_bytes(const TensorInfo& tensor) const {
+  if (tensor.begin > tensor.end || tensor.end > source_.size() - data_begin_)
+    throw Error(name() + ": " + placed(tensor) + " is not of this file");
+  std::vector<std::byte> result(static_cast<std::size_t>(tensor.end - tensor.begin));
+  source_.read(data_begin_ + tensor.begin, result);
+  return result;
 }
 
 std::vector<float> SafetensorsFile::read_f32(std::string_view tensor, const std::optional<Shape>& expected) const {
   const TensorInfo& info = at(tensor, expected);
-  if (info.foreign.empty() && is_floating(info.dtype)) return as_f32(info.dtype, bytes(info));
-  throw Error(name_ + ": tensor " + in_quotes(tensor) + " has dtype " + stored_name(info) +
+  if (info.foreign.empty() && info.dtype == DType::f32) {  // most weights: without a copy
+    std::vector<float> values(static_cast<std::size_t>(info.shape.elements()));
+    source_.read(data_begin_ + info.begin, std::as_writable_bytes(std::span(values)));
+    return values;
+  }
+  if (info.foreign.empty() && is_floating(info.dtype)) return as_f32(info.dtype, read_bytes(info));
+  throw Error(name() + ": tensor " + in_quotes(tensor) + " has dtype " + stored_name(info) +
               " instead of F64, F32, F16 or BF16");
 }
 
 std::vector<std::int64_t> SafetensorsFile::read_i64(std::string_view tensor,
                                                     const std::optional<Shape>& expected) const {
   const TensorInfo& info = at(tensor, expected);
-  switch (info.foreign.empty() ? info.dtype : DType::boolean) {
-    case DType::i64:
-      return converted<std::int64_t, std::int64_t>(bytes(info));
-    case DType::i32:
-      return converted<std::int32_t, std::int64_t>(bytes(info));
-    case DType::i16:
-      return converted<std::int16_t, std::int64_t>(bytes(info));
-    case DType::i8:
-      return converted<std::int8_t, std::int64_t>(bytes(info));
-    case DType::u8:
-      return converted<std::uint8_t, std::int64_t>(bytes(info));
-    default:
-      break;
-  }
-  throw Error(name_ + ": tensor " + in_quotes(tensor) + " has dtype " + stored_name(info) +
+  if (info.foreign.empty() && is_integer(info.dtype)) return as_i64(info.dtype, read_bytes(info));
+  throw Error(name() + ": tensor " + in_quotes(tensor) + " has dtype " + stored_name(info) +
               " instead of I64, I32, I16, I8 or U8");
 }
 

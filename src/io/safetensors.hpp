@@ -9,13 +9,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "io/files.hpp"
 #include "io/tensor_list.hpp"
 
 namespace sylvit::io {
@@ -25,16 +26,17 @@ inline constexpr std::uint64_t safetensors_header_limit = 100'000'000;
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
-/// A validated file. Copies share one read-only mapping. As with any mapped file, another program that truncates the
-/// file while it is in use makes later reads of the lost pages fail with SIGBUS.
+/// A validated file, of which the header was read; a tensor's data are read when they are asked for. Copies share one
+/// open file.
 class SafetensorsFile {
  public:
-  /// Maps and validates a file; throws Error with one sentence that names the file, the tensor and the numbers.
+  /// Opens and validates a file; throws Error with one sentence that names the file, the tensor and the numbers.
   static SafetensorsFile open(const std::filesystem::path& path);
   /// The same over bytes in memory, which must outlive the result. `name` stands for the file in errors.
   static SafetensorsFile parse(std::span<const std::byte> file, std::string name);
+  static SafetensorsFile parse(ByteSource source);
 
-  const std::string& name() const noexcept { return name_; }
+  const std::string& name() const noexcept { return source_.name(); }
   /// In the order of their data.
   const std::vector<TensorInfo>& tensors() const noexcept { return tensors_.all(); }
   /// Null when there is no such tensor.
@@ -46,8 +48,8 @@ class SafetensorsFile {
   }
   const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
 
-  /// The little-endian elements, not necessarily aligned for their type: the format asks for no alignment.
-  std::span<const std::byte> bytes(const TensorInfo& tensor) const;
+  /// The little-endian elements as they lie in the file.
+  std::vector<std::byte> read_bytes(const TensorInfo& tensor) const;
   /// The elements of an F64 (rounded), F32, F16 or BF16 tensor.
   std::vector<float> read_f32(std::string_view tensor, const std::optional<Shape>& expected = std::nullopt) const;
   /// The elements of an I64, I32, I16, I8 or U8 tensor.
@@ -55,11 +57,10 @@ class SafetensorsFile {
                                      const std::optional<Shape>& expected = std::nullopt) const;
 
  private:
-  SafetensorsFile() = default;
+  explicit SafetensorsFile(ByteSource source) : source_(std::move(source)) {}
 
-  std::string name_;
-  std::shared_ptr<const void> mapping_;  // null when the bytes are the caller's
-  std::span<const std::byte> data_;
+  ByteSource source_;
+  std::uint64_t data_begin_ = 0;
   TensorList tensors_;
   SafetensorsMetadata metadata_;
 };

@@ -1,5 +1,7 @@
 #include "io/weights_file.hpp"
 
+#include <array>
+
 #include "io/files.hpp"
 
 namespace sylvit::io {
@@ -7,23 +9,27 @@ namespace sylvit::io {
 namespace {
 
 /// How a zip file begins, be it without members.
-bool is_zip(std::span<const std::byte> file) {
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  return text.starts_with("PK\x03\x04") || text.starts_with("PK\x05\x06");
+bool is_zip(const ByteSource& file) {
+  std::array<char, 4> start{};
+  if (file.size() < start.size()) return false;
+  file.read(0, std::as_writable_bytes(std::span(start)));
+  const std::string_view text(start.data(), start.size());
+  return text == "PK\x03\x04" || text == "PK\x05\x06";
 }
 
 }  // namespace
 
+WeightsFile WeightsFile::parse(ByteSource source) {
+  if (is_zip(source)) return WeightsFile(BigVisionFile(NpzFile::parse(std::move(source))));
+  return WeightsFile(SafetensorsFile::parse(std::move(source)));
+}
+
 WeightsFile WeightsFile::parse(std::span<const std::byte> file, const std::string& name) {
-  if (is_zip(file)) return WeightsFile(BigVisionFile(NpzFile::parse(file, name)));
-  return WeightsFile(SafetensorsFile::parse(file, name));
+  return parse(ByteSource::of(file, name));
 }
 
 WeightsFile WeightsFile::open(const std::filesystem::path& path) {
-  MappedFile file = map_file(path, "a file with weights");
-  WeightsFile result = parse(file.bytes, path.string());
-  result.mapping_ = std::move(file.owner);
-  return result;
+  return parse(ByteSource::open(path, "a file with weights"));
 }
 
 const std::string& WeightsFile::name() const noexcept {
@@ -44,6 +50,12 @@ const TensorInfo& WeightsFile::at(std::string_view tensor, const std::optional<S
 
 std::vector<float> WeightsFile::read_f32(std::string_view tensor, const std::optional<Shape>& expected) const {
   return std::visit([&](const auto& file) { return file.read_f32(tensor, expected); }, format_);
+}
+
+const SafetensorsMetadata& WeightsFile::metadata() const noexcept {
+  static const SafetensorsMetadata none;
+  const auto* safetensors = std::get_if<SafetensorsFile>(&format_);
+  return safetensors == nullptr ? none : safetensors->metadata();
 }
 
 std::optional<std::int64_t> WeightsFile::heads() const noexcept {

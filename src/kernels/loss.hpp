@@ -7,6 +7,9 @@
 // With m = max z, softmax's loss is (Σ q) log Σ exp(z - m) - Σ q (z - m): two terms that are not negative, whatever the
 // size of the logits. The gradient is that of the mean over the batch, times a factor of the caller's.
 //
+// An image is right if the first of its largest logits is its label or, with soft targets, a class whose target is the
+// largest.
+//
 // One work-group owns an image. A lane takes every lanes-th class, and the lanes' sums meet in local memory:
 //
 //     z[b]:   | 0 1 … l-1 | 0 1 … l-1 | …        max; then both sums; then the gradient
@@ -49,6 +52,7 @@ struct CrossEntropyArguments {
   const std::int32_t* labels32;
   const float* soft;
   float* losses;
+  float* right;    ///< 1 or 0 for each image; null: not wanted
   void* gradient;  ///< null: not wanted
   int classes;
   float smoothing;
@@ -81,6 +85,57 @@ struct Target {
   }
 };
 
+/// The largest of the numbers that a lane has seen, and where it saw it first, in each of its accumulators.
+template <LossConfig config>
+struct Largest {
+  float value[config.columns];
+  int place[config.columns];
+
+  [[gnu::always_inline]] Largest() {
+#pragma unroll
+    for (int x = 0; x < config.columns; ++x) {
+      value[x] = -3.4028234e38F;
+      place[x] = 0;
+    }
+  }
+  [[gnu::always_inline]] void note(int x, int c, float number) {
+    place[x] = number > value[x] ? c : place[x];
+    value[x] = sycl::fmax(value[x], number);
+  }
+  /// Of all lanes.
+  [[gnu::always_inline]] float of_all(const sycl::nd_item<3>& item, float* local) const {
+    float largest = value[0];
+#pragma unroll
+    for (int x = 1; x < config.columns; ++x) largest = sycl::fmax(largest, value[x]);
+    return combine_lanes<config.lanes>(item, local, largest, [](float a, float b) { return sycl::fmax(a, b); });
+  }
+  /// The first place that any lane saw of_all() at. Exact up to 2^24.
+  [[gnu::always_inline]] int place_of(const sycl::nd_item<3>& item, float* local, float largest) const {
+    float first = 16777216.0F;
+#pragma unroll
+    for (int x = 0; x < config.columns; ++x)
+      first = value[x] == largest ? sycl::fmin(first, static_cast<float>(place[x])) : first;
+    return static_cast<int>(
+        combine_lanes<config.lanes>(item, local, first, [](float a, float b) { return sycl::fmin(a, b); }));
+  }
+};
+
+/// Writes whether an image is right. `top`: its largest logit; `wanted`: with soft targets, the largest of them.
+template <LossConfig config, bool soft>
+[[gnu::always_inline]] inline void write_right(const CrossEntropyArguments& args, const sycl::nd_item<3>& item,
+                                               float* local, const Target<soft>& target, const Largest<config>& logits,
+                                               float top, const Largest<config>& wanted) {
+  const int first = logits.place_of(item, local, top);
+  float right = 0.0F;
+  if constexpr (soft) {
+    const float most = wanted.of_all(item, local);
+    right = first < args.classes && target.numbers[first] == most ? 1.0F : 0.0F;
+  } else {
+    right = first == target.label ? 1.0F : 0.0F;
+  }
+  if (lane_of(item) == 0) args.right[group_of(item, 2)] = right;
+}
+
 /// Logit: the type of the logits; T: that of their gradient.
 template <class Logit, class T, LossConfig config>
 struct SoftmaxCrossEntropy {
@@ -93,16 +148,14 @@ struct SoftmaxCrossEntropy {
     const int lane = lane_of(item);
     const Logit* logits = static_cast<const Logit*>(args.logits) + row * args.classes;
     const Target<soft> target(args, row);
-    float largest[config.columns];
-#pragma unroll
-    for (int x = 0; x < config.columns; ++x) largest[x] = -3.4028234e38F;
+    Largest<config> largest;
+    Largest<config> wanted;
     each_column<config.lanes, config.columns>(0, args.classes, lane, [&](int x, int c) {
-      largest[x] = sycl::fmax(largest[x], static_cast<float>(logits[c]));
+      largest.note(x, c, static_cast<float>(logits[c]));
+      if constexpr (soft) wanted.note(x, c, target.numbers[c]);
     });
-#pragma unroll
-    for (int x = 1; x < config.columns; ++x) largest[0] = sycl::fmax(largest[0], largest[x]);
-    const float top =
-        combine_lanes<config.lanes>(item, local, largest[0], [](float a, float b) { return sycl::fmax(a, b); });
+    const float top = largest.of_all(item, local);
+    if (args.right != nullptr) write_right<config, soft>(args, item, local, target, largest, top, wanted);
     float exponentials[config.columns] = {};
     float products[config.columns] = {};
     float weights[config.columns] = {};
@@ -156,9 +209,13 @@ struct SigmoidCrossEntropy {
     const Target<soft> target(args, row);
     const float unknown = target.unknown(args.classes);
     float sums[config.columns] = {};
+    Largest<config> largest;
+    Largest<config> wanted;
     each_column<config.lanes, config.columns>(0, args.classes, lane, [&](int x, int c) {
       const float z = static_cast<float>(logits[c]);
       const float q = target.at(c);
+      largest.note(x, c, z);
+      if constexpr (soft) wanted.note(x, c, target.numbers[c]);
       const float decayed = sycl::exp(-sycl::fabs(z));
       sums[x] += (z > 0.0F ? z : 0.0F) - (q == 0.0F ? 0.0F : q * z) + sycl::log1p(decayed);
       if constexpr (backward) {
@@ -168,6 +225,8 @@ struct SigmoidCrossEntropy {
     });
     const float loss = sum_lanes<config.lanes>(item, local, sums);
     if (lane == 0) args.losses[row] = loss + unknown;
+    if (args.right != nullptr)
+      write_right<config, soft>(args, item, local, target, largest, largest.of_all(item, local), wanted);
   }
 
   [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* local) {
@@ -192,10 +251,12 @@ struct SigmoidCrossEntropyKernel : Description<LossConfig, CrossEntropyArguments
   static constexpr int local_floats(const LossConfig& config) { return config.local_floats(); }
 };
 
-/// Launched as one work-group: mean = 1/batch Σ_b losses[b].
+/// Launched as one work-group: mean = 1/batch Σ_b losses[b]; sums = Σ_b losses[b], Σ_b right[b].
 struct LossMeanArguments {
   const float* losses;
+  const float* right;
   float* mean;
+  float* sums;  ///< null: not wanted; then right is not read
   int batch;
 };
 
@@ -211,6 +272,12 @@ struct LossMean {
     each_column<config.lanes, config.columns>(0, args.batch, lane, [&](int x, int b) { sums[x] += args.losses[b]; });
     const float sum = sum_lanes<config.lanes>(item, local, sums);
     if (lane == 0) args.mean[0] = sum / static_cast<float>(args.batch);
+    if (args.sums == nullptr) return;
+    float counts[config.columns] = {};
+    each_column<config.lanes, config.columns>(0, args.batch, lane, [&](int x, int b) { counts[x] += args.right[b]; });
+    const float count = sum_lanes<config.lanes>(item, local, counts);
+    if (lane == 0) args.sums[0] = sum;
+    if (lane == 0) args.sums[1] = count;
   }
 };
 

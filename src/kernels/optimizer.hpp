@@ -16,6 +16,15 @@
 //
 // The norm takes two kernels: each run's sum of squares, then one work-group adds these and writes the control. The
 // order of both sums depends on the number of parameters and the configuration alone.
+//
+// Gradients of several micro-batches are added up in a binary tree whose shape depends on their number alone. The tree
+// grows as a binary counter counts, so a node for each level is all that is kept:
+//
+//     micro-batch   0    1    2    3    4        a carry of 0 + 1, and of (0 + 1) + (2 + 3); in the end all that is
+//     left:
+//                   └─+──┘    └─+──┘    │        ((0 + 1) + (2 + 3)) + 4
+//                     └────+────┘       │
+//                          └─────+──────┘
 #pragma once
 
 #include <sylvit/float16.hpp>
@@ -55,6 +64,56 @@ struct StepControl {
   std::int32_t apply;    ///< 1: take this step; 0: skip it, the norm is not finite
   std::int32_t taken;    ///< steps taken so far, with this one
   std::int32_t skipped;  ///< steps skipped so far, with this one
+};
+
+/// A micro-batch's gradients, or the sum of those of several.
+struct WindowNode {
+  float* gradients;
+  float* sums;  ///< of losses and of right images, as LossMean writes them
+};
+
+/// Levels of the tree, enough for a million micro-batches.
+inline constexpr int most_window_levels = 20;
+
+/// Launched over (1, 1, ceil(count / run)) work-groups: out = nodes[n - 1] + (… + (nodes[0] + leaf)), for gradients and
+/// sums; without nodes a copy of the leaf. out may be the leaf.
+struct WindowSumArguments {
+  WindowNode nodes[most_window_levels];
+  WindowNode leaf;
+  WindowNode out;
+  std::int64_t count;
+  int node_count;
+};
+
+template <OptimizerConfig config>
+struct WindowSum {
+  using Arguments = WindowSumArguments;
+  static_assert(config.valid());
+
+  [[gnu::always_inline]] static void run(const Arguments& args, const sycl::nd_item<3>& item, float* /*local*/) {
+    const int lane = lane_of(item);
+    const std::int64_t begin = group_of(item, 2) * config.run();
+    const int count = args.count - begin < config.run() ? static_cast<int>(args.count - begin) : config.run();
+    const float* sum = args.leaf.gradients + begin;
+    float* out = args.out.gradients + begin;
+    if (args.node_count == 0)
+      each_column<config.lanes, config.columns>(0, count, lane, [&](int /*x*/, int i) { out[i] = sum[i]; });
+    for (int n = 0; n < args.node_count; ++n) {
+      const float* node = args.nodes[n].gradients + begin;
+      each_column<config.lanes, config.columns>(0, count, lane, [&](int /*x*/, int i) { out[i] = sum[i] + node[i]; });
+      sum = out;
+    }
+    if (begin > 0 || lane > 0) return;
+    for (int i = 0; i < 2; ++i) {
+      float both = args.leaf.sums[i];
+      for (int n = 0; n < args.node_count; ++n) both += args.nodes[n].sums[i];
+      args.out.sums[i] = both;
+    }
+  }
+};
+
+struct WindowSumKernel : Description<OptimizerConfig, WindowSumArguments, Parameters::none> {
+  static constexpr const char *header = "optimizer.hpp", *functor = "WindowSum", *arguments = "WindowSumArguments";
 };
 
 /// Launched over (1, 1, ceil(count / run)) work-groups.

@@ -28,7 +28,10 @@ CustomScore::CustomScore(const std::string& name, std::string source) {
   // In a namespace of its own, named after the text: two scores of one name are two types.
   const std::string space = "custom_" + runtime::fingerprint(source);
   code_ = std::make_shared<const runtime::CustomCode>(
-      runtime::CustomCode{.name = name, .functor = space + "::" + name, .source = std::move(source)});
+      runtime::CustomCode{.name = name,
+                          .functor = space + "::" + name,
+                          .text = std::make_shared<const runtime::KernelText>(
+                              runtime::KernelText{.folder = space, .file = name, .text = std::move(source)})});
 }
 
 CustomScore::CustomScore(std::shared_ptr<const runtime::CustomCode> code) : code_(std::move(code)) {}
@@ -41,7 +44,8 @@ const std::string& CustomScore::name() const noexcept {
 bool CustomScore::operator==(const CustomScore& other) const noexcept {
   if (code_ == other.code_) return true;
   if (!code_ || !other.code_) return false;
-  return code_->name == other.code_->name && code_->source == other.code_->source &&
+  const auto text_of = [](const runtime::CustomCode& code) { return code.text ? code.text->text : std::string(); };
+  return code_->name == other.code_->name && text_of(*code_) == text_of(*other.code_) &&
          code_->variants == other.code_->variants;
 }
 

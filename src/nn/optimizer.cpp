@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "catalogue/kernel.hpp"
@@ -111,6 +112,35 @@ kernels::StepControl StepState::wait_and_read(const Device& device) const {
 void StepState::wait_and_set_taken(const Device& device, std::int32_t taken) const {
   device.wait();
   runtime::copy(device, &control()->taken, &taken, sizeof(taken)).wait();
+}
+
+sycl::event window_sum(const Device& device, std::span<const WindowNode> nodes, const WindowNode& leaf,
+                       const WindowNode& out, Events after) {
+  constexpr const char* operation = "window_sum";
+  const Shape& shape = leaf.gradients.shape();
+  if (shape.rank() != 1 || nodes.size() > kernels::most_window_levels)
+    throw Error("window_sum adds up to " + std::to_string(kernels::most_window_levels) +
+                " nodes to flat gradients, not " + std::to_string(nodes.size()) + " to " + described(leaf.gradients));
+  kernels::WindowSumArguments arguments{};
+  arguments.count = shape[0];
+  arguments.node_count = static_cast<int>(nodes.size());
+  const auto checked = [&](const WindowNode& node, const char* name) -> kernels::WindowNode {
+    require_dense(node.gradients, DType::f32, shape, operation, name);
+    require_dense(node.sums, DType::f32, {2}, operation, "sums");
+    return {.gradients = node.gradients.as<float>(), .sums = node.sums.as<float>()};
+  };
+  arguments.leaf = checked(leaf, "gradients of the leaf");
+  arguments.out = checked(out, "gradients of the sum");
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    arguments.nodes[i] = checked(nodes[i], "gradients of a node");
+    require_apart(out.gradients, {nodes[i].gradients}, operation, "gradients of the sum");
+    require_apart(out.sums, {nodes[i].sums}, operation, "sum");
+  }
+  for (const auto& [written, read] : {std::pair(out.gradients, leaf.gradients), std::pair(out.sums, leaf.sums)})
+    require(same_or_apart(written, read), operation, "a sum that is the leaf itself or apart from it", written, read);
+  const auto config = config_for(device);
+  return launch(device, catalogue::kernel<kernels::WindowSumKernel>(config), groups_over(shape[0], config), arguments,
+                after);
 }
 
 sycl::event write_step_control(const Device& device, const TensorView& gradients, const StepState& state,

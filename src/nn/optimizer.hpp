@@ -1,6 +1,7 @@
 // A step of an optimiser over all parameters of a model at once. Parameters, gradients and moments are flat f32 buffers
 // of one length. Nothing here blocks, save what says so.
 //
+//     window_sum(…)           adds up the gradients of several micro-batches
 //     write_step_control(…)   the gradients' norm, the clip factor, and whether the step counts
 //     adamw(…) or sgd(…)      reads that from device memory
 #pragma once
@@ -61,6 +62,17 @@ class StepState {
   Memory partials_;
   std::int64_t parameters_;
 };
+
+/// A micro-batch's gradients, or the sum of those of several: a node of the tree in which a window is added up.
+struct WindowNode {
+  TensorView gradients;  ///< dense f32
+  TensorView sums;       ///< f32 [2]: LossCounts::sums
+};
+
+/// out = nodes[n - 1] + (… + (nodes[0] + leaf)), gradients and sums; without nodes a copy of the leaf. out may be the
+/// leaf.
+sycl::event window_sum(const Device& device, std::span<const WindowNode> nodes, const WindowNode& leaf,
+                       const WindowNode& out, Events after = {});
 
 struct ClipOptions {
   float gradient_scale = 1.0F;  ///< 1 / loss scale

@@ -1,9 +1,12 @@
 #include "options/vit_options.hpp"
 
+#include <algorithm>
+#include <array>
 #include <fmt/core.h>
 
 #include "options/attention_options.hpp"
 #include "options/numbers.hpp"
+#include "vit/config_json.hpp"
 
 namespace sylvit::options {
 
@@ -13,6 +16,18 @@ namespace {
 bool have_same_sizes(const VitConfig& a, const VitConfig& b) {
   return a.width == b.width && a.depth == b.depth && a.mlp == b.mlp && a.patch == b.patch;
 }
+
+/// What a model's name stands for, and the option that changes it.
+struct Size {
+  std::string_view member;
+  std::int64_t VitConfig::*place;
+  std::optional<std::int64_t> VitModelOptions::*option;
+};
+constexpr std::array sizes{Size{"width", &VitConfig::width, &VitModelOptions::width},
+                           Size{"depth", &VitConfig::depth, &VitModelOptions::depth},
+                           Size{"heads", &VitConfig::heads, &VitModelOptions::heads},
+                           Size{"mlp", &VitConfig::mlp, &VitModelOptions::mlp},
+                           Size{"patch", &VitConfig::patch, &VitModelOptions::patch}};
 
 }  // namespace
 
@@ -26,29 +41,37 @@ std::string model_name(const VitConfig& config) {
 }
 
 void VitModelOptions::add_to(CLI::App& command) {
-  command.add_option("--model", model, "Ti, S, B or L by patch (S/16), or timm's name (vit_small_patch16_224)")
-      ->capture_default_str();
-  command.add_option("--score", score, "Attention score: " + score_names())->capture_default_str();
+  command.add_option(
+      "--model", model,
+      "Ti, S, B or L by patch (S/16), or timm's name (vit_small_patch16_224) (default: S/16, or what the "
+      "weights are of)");
+  command.add_option("--score", score, "Attention score: " + score_names() + " (default: softmax, or the weights')");
   add_variations_to(command);
 }
 
 void VitModelOptions::add_variations_to(CLI::App& command) {
-  command.add_option("--alpha", alpha, "Exponent of the divisor, 0 to 2; point-wise scores")->capture_default_str();
+  const auto add_flag = [&](const char* name, std::optional<bool>& value, const char* description) {
+    // --name=false is below zero.
+    command.add_flag_function(
+        name, [&value](std::int64_t count) { value = count > 0; }, description);
+  };
+  command.add_option("--alpha", alpha, "Exponent of the divisor, 0 to 2; point-wise scores (default: 1)");
   command.add_option("--divisor", divisor, "What L^-alpha takes for L (default: the number of tokens)");
-  command.add_flag("--qk-norm", qk_norm, "Layer norm of queries and keys");
-  command.add_flag("--gate", gate, "Gated attention unit");
-  command.add_flag("--head-scale", head_scale, "A learned factor for each head");
-  command.add_flag("--head-alpha", head_alpha, "A learned alpha for each head");
-  command.add_option("--pool", pool, "tok (class token), gap (average) or map (attention)")
-      ->check(CLI::IsMember({"tok", "gap", "map"}))
-      ->capture_default_str();
-  command.add_flag("--sincos", sincos, "Fixed 2-D sin-cos positions instead of learned ones");
-  command.add_flag("--gelu-tanh", gelu_tanh, "The MLPs' GELU in its tanh form");
+  add_flag("--qk-norm", qk_norm, "Layer norm of queries and keys");
+  add_flag("--gate", gate, "Gated attention unit");
+  add_flag("--head-scale", head_scale, "A learned factor for each head");
+  add_flag("--head-alpha", head_alpha, "A learned alpha for each head");
+  std::vector<std::string> poolings;
+  for (const Pooling pooling : all_poolings) poolings.emplace_back(name_of(pooling));
+  command.add_option("--pool", pool, "tok (class token), gap (average) or map (attention) (default: tok)")
+      ->check(CLI::IsMember(poolings));
+  add_flag("--sincos", sincos, "Fixed 2-D sin-cos positions instead of learned ones");
+  add_flag("--gelu-tanh", gelu_tanh, "The MLPs' GELU in its tanh form");
   command.add_option("--epsilon", epsilon, "Of the layer norms (default: 1e-6)");
   const auto add_size = [&](const char* name, std::optional<std::int64_t>& value, const char* description) {
     command.add_option(name, value, description)->check(whole_number);
   };
-  add_size("--classes", classes, "Outputs of the head (default: 1000, or what the weights have)");
+  add_size("--classes", classes, "Outputs of the head, at least 1 (default: 1000, or what the weights have)");
   add_size("--image-size", image_size, "Height and width in pixels (default: 224, or what images or weights have)");
   add_size("--width", width, "Instead of the model's own; so are the following");
   add_size("--depth", depth, "Number of blocks");
@@ -58,38 +81,90 @@ void VitModelOptions::add_variations_to(CLI::App& command) {
   add_size("--channels", channels, "Of the images");
 }
 
-std::string VitModelOptions::name() const {
-  const VitConfig preset = vit_preset(model);
-  const VitConfig own = config();
-  std::string name = have_same_sizes(own, preset) ? model : model_name(own);
-  if (own.heads != own.width / preset.head_size()) name += fmt::format(", {} heads", own.heads);
+VitConfig VitModelOptions::config() const { return over({}); }
+
+VitConfig VitModelOptions::over(VitConfig config) const {
+  if (model) {
+    const VitConfig preset = vit_preset(*model);
+    for (const Size& size : sizes) config.*size.place = preset.*size.place;
+  }
+  for (const Size& size : sizes) config.*size.place = (this->*size.option).value_or(config.*size.place);
+  if (score) config.score = parse_score(*score);
+  if (alpha) config.alpha = static_cast<float>(*alpha);
+  if (divisor) config.divisor = positive_f32("--divisor", *divisor);
+  config.qk_norm = qk_norm.value_or(config.qk_norm);
+  config.gate = gate.value_or(config.gate);
+  config.head_scale = head_scale.value_or(config.head_scale);
+  config.head_alpha = head_alpha.value_or(config.head_alpha);
+  if (pool) {
+    config.pooling = parse_pooling(*pool);
+    // As in BigVision: only pooling by class token has one. A file with weights may say otherwise.
+    config.class_token = config.pooling == Pooling::token;
+    config.norm_after_pooling = false;
+  }
+  if (sincos) config.positions = *sincos ? Positions::sincos : Positions::learned;
+  config.gelu_tanh = gelu_tanh.value_or(config.gelu_tanh);
+  if (epsilon) config.norm_epsilon = static_cast<float>(*epsilon);
+  config.classes = classes.value_or(config.classes);
+  config.image_height = image_size.value_or(config.image_height);
+  config.image_width = image_size.value_or(config.image_width);
+  config.channels = channels.value_or(config.channels);
+  return config;
+}
+
+bool VitModelOptions::is_given(std::string_view member) const {
+  for (const Size& size : sizes)
+    if (member == size.member) return model || this->*size.option;
+  const std::array<std::pair<std::string_view, bool>, 15> others{{{"image_height", image_size.has_value()},
+                                                                  {"image_width", image_size.has_value()},
+                                                                  {"channels", channels.has_value()},
+                                                                  {"classes", classes.has_value()},
+                                                                  {"score", score.has_value()},
+                                                                  {"alpha", alpha.has_value()},
+                                                                  {"divisor", divisor.has_value()},
+                                                                  {"qk_norm", qk_norm.has_value()},
+                                                                  {"gate", gate.has_value()},
+                                                                  {"head_scale", head_scale.has_value()},
+                                                                  {"head_alpha", head_alpha.has_value()},
+                                                                  {"pooling", pool.has_value()},
+                                                                  {"positions", sincos.has_value()},
+                                                                  {"gelu_tanh", gelu_tanh.has_value()},
+                                                                  {"norm_epsilon", epsilon.has_value()}}};
+  return std::ranges::any_of(others, [&](const auto& one) { return one.first == member && one.second; });
+}
+
+std::string VitModelOptions::option_for(std::string_view member) {
+  if (member == "pooling") return "--pool";
+  if (member == "positions") return "--sincos";
+  if (member == "norm_epsilon") return "--epsilon";
+  if (member == "image_height" || member == "image_width") return "--image-size";
+  std::string name = "--" + std::string(member);
+  std::ranges::replace(name, '_', '-');
   return name;
 }
 
-VitConfig VitModelOptions::config() const {
-  VitConfig config = vit_preset(model);
-  config.score = parse_score(score);
-  config.alpha = static_cast<float>(alpha);
-  if (divisor) config.divisor = positive_f32("--divisor", *divisor);
-  config.qk_norm = qk_norm;
-  config.gate = gate;
-  config.head_scale = head_scale;
-  config.head_alpha = head_alpha;
-  config.pooling = pool == "map" ? Pooling::map : pool == "gap" ? Pooling::average : Pooling::token;
-  // As in BigVision: only pooling by class token has one. A file with weights may say otherwise.
-  config.class_token = config.pooling == Pooling::token;
-  config.positions = sincos ? Positions::sincos : Positions::learned;
-  config.gelu_tanh = gelu_tanh;
-  if (epsilon) config.norm_epsilon = static_cast<float>(*epsilon);
-  if (classes) config.classes = *classes;
-  if (image_size) config.image_height = config.image_width = *image_size;
-  if (width) config.width = *width;
-  if (depth) config.depth = *depth;
-  if (heads) config.heads = *heads;
-  if (mlp) config.mlp = *mlp;
-  if (patch) config.patch = *patch;
-  if (channels) config.channels = *channels;
-  return config;
+std::string VitModelOptions::given_for(std::string_view member) const {
+  for (const Size& size : sizes)
+    if (member == size.member && !(this->*size.option)) return "--model " + model.value_or("");
+  std::string text = option_for(member);
+  for (const vit::ConfigMember& known : vit::config_members()) {
+    if (known.name != member) continue;
+    const VitConfig config = over({});
+    if (member == "positions")
+      text += config.positions == Positions::sincos ? "" : "=false";
+    else if (std::holds_alternative<bool VitConfig::*>(known.place))
+      text += known.text(config) == "true" ? "" : "=false";
+    else
+      text += " " + known.text(config);
+  }
+  return text;
+}
+
+std::string VitModelOptions::name_for(const VitConfig& config) const {
+  std::string name = model && have_same_sizes(config, vit_preset(*model)) ? *model : model_name(config);
+  constexpr std::int64_t head_size = 64;  // of all that have names
+  if (config.heads * head_size != config.width) name += fmt::format(", {} heads", config.heads);
+  return name;
 }
 
 }  // namespace sylvit::options

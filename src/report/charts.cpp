@@ -49,7 +49,8 @@ std::string line_chart(const std::string& what, const LineChart& chart) {
       xs.push_back(point.x);
       ys.insert(ys.end(), {point.y, point.low, point.high});
     }
-    series.push_back({.points = line.points, .colour = colour, .dashed = line.dashed, .marks = line.marks});
+    series.push_back(
+        {.points = line.points, .colour = colour, .dashed = line.dashed, .marks = line.marks, .hollow = line.hollow});
     if (!line.name.empty()) entries.push_back({line.name, colour, line.dashed});
   }
   PlotAxis x = chart.logarithmic_x ? axis_for(chart.x, true, xs) : close_axis(chart.x, xs);
@@ -71,6 +72,36 @@ std::string line_chart(const std::string& what, const LineChart& chart) {
 std::string line_card(const std::string& heading, const std::string& sentence, const LineChart& chart) {
   if (std::ranges::all_of(chart.lines, [](const Line& line) { return line.points.empty(); })) return "";
   return card(heading, sentence, line_chart(heading, chart));
+}
+
+std::string interval_chart(const std::string& what, const IntervalChart& chart) {
+  constexpr double room = 0.7;  // of a category's, for its marks
+  const auto count = static_cast<double>(chart.contestants.size());
+  std::vector<double> ys{chart.reference};
+  std::vector<Series> series;
+  std::vector<LegendEntry> entries;
+  const double last = static_cast<double>(chart.categories.size()) - 0.5;
+  if (std::isfinite(chart.reference))
+    series.push_back({.points = {{-0.5, chart.reference}, {last, chart.reference}}, .dashed = true, .neutral = true});
+  for (std::size_t c = 0; c < chart.contestants.size(); ++c) {
+    const IntervalChart::Contestant& contestant = chart.contestants[c];
+    const double offset = room * ((static_cast<double>(c) + 0.5) / count - 0.5);
+    for (const bool hollow : {false, true}) {
+      Series& marks = series.emplace_back(
+          Series{.points = {}, .colour = contestant.colour, .line = false, .marks = true, .hollow = hollow});
+      for (const IntervalPoint& point : contestant.points) {
+        if (point.hollow != hollow) continue;
+        marks.points.push_back(
+            {static_cast<double>(point.category) + offset, point.value, point.title, point.low, point.high});
+        ys.insert(ys.end(), {point.value, point.low, point.high});
+      }
+    }
+    entries.push_back({contestant.name, contestant.colour, false, false, true});
+  }
+  PlotAxis x{chart.x, false, -0.5, last};
+  for (std::size_t i = 0; i < chart.categories.size(); ++i)
+    x.marks.emplace_back(static_cast<double>(i), chart.categories[i]);
+  return plot(what, x, close_axis(chart.y, ys), series) + legend(entries);
 }
 
 std::string bars(const std::vector<Bar>& all) {

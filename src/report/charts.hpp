@@ -25,7 +25,8 @@ struct Line {
   std::vector<Point> points;
   std::optional<std::size_t> colour = {};  ///< none: that of its place among the lines
   bool dashed = false;
-  bool marks = false;  ///< a mark at each point
+  bool marks = false;   ///< a mark at each point
+  bool hollow = false;  ///< marks are rings
 };
 
 struct LineChart {
@@ -40,6 +41,29 @@ struct LineChart {
 std::string line_chart(const std::string& what, const LineChart& chart);
 /// The same as a card; nothing if no line has a point.
 std::string line_card(const std::string& heading, const std::string& sentence, const LineChart& chart);
+
+/// One value with its interval, in a category.
+struct IntervalPoint {
+  std::size_t category;
+  double value, low, high;
+  bool hollow = false;
+  std::string title = {};
+};
+
+/// Values of several things beside each other: a group of marks with their intervals for each category.
+struct IntervalChart {
+  struct Contestant {
+    std::string name;
+    std::size_t colour;
+    std::vector<IntervalPoint> points;
+  };
+
+  std::string x, y;
+  std::vector<std::string> categories = {};
+  double reference = std::numeric_limits<double>::quiet_NaN();  ///< where a dashed line is drawn
+  std::vector<Contestant> contestants = {};
+};
+std::string interval_chart(const std::string& what, const IntervalChart& chart);
 
 /// A bar with its label above it, so that long names find room. From `low` to `high` there is a thin line.
 struct Bar {

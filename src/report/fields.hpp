@@ -1,5 +1,6 @@
 // The fields of report.json, once for reading and for writing: a function a struct, over anything that takes
-// field(key, member).
+// field(key, member), and of fields that reports of the first schema have not, or have under another name,
+// field.since_2(key, member) and field.renamed_in_2(key, old key, member).
 #pragma once
 
 #include "report/report.hpp"
@@ -50,6 +51,7 @@ void describe(Fields& field, Timing& timing) {
   field("p25", timing.p25);
   field("p75", timing.p75);
   field("count", timing.count);
+  field.since_2("samples", timing.samples);
 }
 
 template <class Fields>
@@ -57,6 +59,7 @@ void describe(Fields& field, Speed& speed) {
   field("pass", speed.pass);
   field("batch", speed.batch);
   field("ms", speed.ms);
+  field.since_2("turns", speed.turns);
   field("images_per_s", speed.images_per_s);
   field("gflops", speed.gflops);
   field("compute_share", speed.compute_share);
@@ -74,6 +77,14 @@ void describe(Fields& field, LayerTime& layer) {
 }
 
 template <class Fields>
+void describe(Fields& field, EngineUse& use) {
+  field("pass", use.pass);
+  field("layer", use.layer);
+  field("engine", use.engine);
+  field("kernels", use.kernels);
+}
+
+template <class Fields>
 void describe(Fields& field, Result& result) {
   field("device", result.device);
   field("model", result.model);
@@ -86,15 +97,16 @@ void describe(Fields& field, Result& result) {
   field("speeds", result.speeds);
   field("layers", result.layers);
   field("layers_batch", result.layers_batch);
+  field.since_2("engines", result.engines);
   field("top1", result.top1);
   field("logits", result.logits);
 }
 
 template <class Fields>
-void describe(Fields& field, ComputeCeiling& ceiling) {
-  field("dtype", ceiling.dtype);
-  field("gflops", ceiling.gflops);
-  field("provider", ceiling.provider);
+void describe(Fields& field, YardstickRate& yardstick) {
+  field("dtype", yardstick.dtype);
+  field("gflops", yardstick.gflops);
+  field("provider", yardstick.provider);
 }
 
 template <class Fields>
@@ -128,7 +140,7 @@ void describe(Fields& field, DeviceReport& device) {
   field("tuning", device.tuning);
   field("kernels", device.kernels);
   field("kernels_seconds", device.kernels_seconds);
-  field("ceilings", device.ceilings);
+  field.renamed_in_2("yardsticks", "ceilings", device.yardsticks);
   field("bandwidth_gbs", device.bandwidth_gbs);
 }
 
@@ -148,14 +160,24 @@ void describe(Fields& field, ModelReport& model) {
 }
 
 template <class Fields>
+void describe(Fields& field, NamedText& named) {
+  field("name", named.name);
+  field("text", named.text);
+}
+
+template <class Fields>
 void describe(Fields& field, Run& run) {
   field("date", run.date);
   field("command", run.command);
   field("version", run.version);
+  field.since_2("commit", run.commit);
   field("toolchain", run.toolchain);
   field("compiler", run.compiler);
+  field.since_2("machine", run.machine);
   field("host", run.host);
   field("system", run.system);
+  field.since_2("environment", run.environment);
+  field.since_2("packages", run.packages);
   field("cores", run.cores);
   field("cold", run.cold);
   field("batch", run.batch);
@@ -177,9 +199,34 @@ void describe(Fields& field, Pair& pair) {
 }
 
 template <class Fields>
+void describe(Fields& field, Change& change) {
+  field("device", change.device);
+  field("model", change.model);
+  field("dtype", change.dtype);
+  field("what", change.what);
+  field("before", change.before);
+  field("now", change.now);
+  field("ratio", change.ratio);
+  field("low", change.low);
+  field("high", change.high);
+  field("verdict", change.verdict);
+  field("regression", change.regression);
+}
+
+template <class Fields>
+void describe(Fields& field, Baseline& baseline) {
+  field("file", baseline.file);
+  field("slowdown_limit", baseline.slowdown_limit);
+  field("error_limit", baseline.error_limit);
+  field("compared", baseline.compared);
+  field("changes", baseline.changes);
+}
+
+template <class Fields>
 void describe(Fields& field, Report& report) {
   field("runs", report.runs);
   field("pairs", report.pairs);
+  field.since_2("baseline", report.baseline);
 }
 
 }  // namespace sylvit::report

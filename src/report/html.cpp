@@ -18,7 +18,16 @@ namespace {
 
 /// What a reader must know before the numbers.
 std::string notes(const Report& report) {
-  std::string html;
+  std::string html = note("", inputs_text(report));
+  if (report.baseline) {
+    const auto regressed = std::ranges::count_if(report.baseline->changes,
+                                                 [](const Change& change) { return !change.regression.empty(); });
+    html += report.baseline->compared == 0
+                ? note("warn", report.baseline->file + ", the baseline, has nothing in common with this report")
+            : regressed > 0 ? note("bad", fmt::format("{} of {} changes since {} are regressions", regressed,
+                                                      report.baseline->changes.size(), report.baseline->file))
+                            : note("", fmt::format("No regression since {}", report.baseline->file));
+  }
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
     const Run& run = report.runs[r];
     for (const std::string& failure : failures_of(run)) html += note("bad", "Failed: " + failure);
@@ -56,27 +65,31 @@ std::string lead(const Report& report) {
       fmt::format("{} device{}, {} combinations of device, model and type", devices, devices == 1 ? "" : "s", results);
   if (report.runs.size() > 1) text += fmt::format(", of {} runs", report.runs.size());
   const Run& first = report.runs.front();
-  return fmt::format("{}; {}, sylvit {} ({})", text, first.date, first.version, first.toolchain);
+  const std::string commit = first.commit.empty() ? "" : ", commit " + first.commit;
+  return fmt::format("{}; {}, sylvit {} ({}{})", text, first.date, first.version, first.toolchain, commit);
 }
 
 }  // namespace
 
 std::string report_html(const Report& report) {
-  const std::string speed =
-      throughput_cards(report) + layer_cards(report) + roofline_cards(report) + batch_cards(report);
+  const std::string speed = throughput_cards(report) + ratio_cards(report) + batch_cards(report) + layer_cards(report) +
+                            roofline_cards(report);
   return html_page(
       {.program = "sylvit compare",
        .title = title_of(report),
+       .verdict = verdict(report),
        .lead = lead(report),
        .notes = notes(report),
-       .content = section("Summary", summary_table(report) + score_table(report)) + section("Speed", grid(speed)) +
+       .content = section("Summary", summary_table(report) + score_table(report)) +
+                  section("Beside the baseline", baseline_table(report)) +
+                  section("Speed", grid(speed) + latency_table(report)) +
                   section("Accuracy", grid(error_cards(report)) + accuracy_table(report) + pair_table(report) +
                                           gradient_table(report)) +
                   section("Details", run_details(report) + device_details(report) + model_details(report) +
-                                         speed_details(report) + layer_details(report) + gradient_details(report) +
-                                         pair_details(report)),
-       .footer = "Errors are relative; times are medians of interleaved runs. docs/compare.md says what each number "
-                 "means, and report.json beside this page has all of them."});
+                                         speed_details(report) + layer_details(report) + engine_details(report) +
+                                         gradient_details(report) + pair_details(report)),
+       .footer = "Errors are relative; times are medians of interleaved passes. docs/compare.md says what each number "
+                 "means; report.json beside this page has all of them, and report.csv a row for each result."});
 }
 
 }  // namespace sylvit::report

@@ -11,6 +11,10 @@ namespace sylvit::report {
 std::string summary_table(const Report& report);
 /// Point-wise scores beside softmax on each device.
 std::string score_table(const Report& report);
+/// Each pass and error beside the baseline's.
+std::string baseline_table(const Report& report);
+/// Percentiles of the times of the smallest batch.
+std::string latency_table(const Report& report);
 
 std::string accuracy_table(const Report& report);
 /// Results beside each other.
@@ -23,7 +27,9 @@ std::string run_details(const Report& report);
 std::string device_details(const Report& report);
 std::string model_details(const Report& report);
 std::string speed_details(const Report& report);
+/// Times and errors, a column for each type.
 std::string layer_details(const Report& report);
+std::string engine_details(const Report& report);
 std::string gradient_details(const Report& report);
 std::string pair_details(const Report& report);
 

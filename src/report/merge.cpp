@@ -3,9 +3,11 @@
 #include <sylvit/error.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/core.h>
 
 #include "report/errors.hpp"
+#include "report/interval.hpp"
 #include "report/summary.hpp"
 
 namespace sylvit::report {
@@ -92,26 +94,89 @@ const Result* counterpart(const Report& report, const Report& own, const Run& ru
   return found[std::min(place, found.size() - 1)];
 }
 
-void compare_results(const Run& run, const Result& before, const Result& now, const RegressionLimits& limits,
-                     std::vector<std::string>& found) {
-  const std::string text = text_of(run, before);
+/// The changes of one result.
+class ResultChanges {
+ public:
+  ResultChanges(const Run& run, const Result& before, Baseline& baseline)
+      : run_(run), before_(before), baseline_(baseline) {}
+
+  void add_missing(const std::string& verdict, const std::string& regression) {
+    Change change = change_of("");
+    change.verdict = verdict;
+    change.regression = text_of(run_, before_) + ": " + regression;
+    baseline_.changes.push_back(std::move(change));
+  }
+
+  void add_speed(const Speed& old, const Speed* now) {
+    Change change = change_of(fmt::format("{}, batch {}", pass_text(old.pass), old.batch));
+    const std::string pass =
+        fmt::format("{}: {} pass over {} images", text_of(run_, before_), pass_text(old.pass), old.batch);
+    change.before = old.ms.median;
+    if (now == nullptr) {
+      change.verdict = "not measured now";
+      change.regression = pass + " is in the baseline and was not measured now";
+    } else {
+      const Ratio ratio = unpaired_ratio(now->ms, old.ms);
+      change.now = now->ms.median;
+      change.ratio = ratio.value;
+      change.low = ratio.interval.low;
+      change.high = ratio.interval.high;
+      const bool beyond = !(ratio.value <= baseline_.slowdown_limit);
+      if (!std::isfinite(ratio.value)) {
+        change.verdict = "not known";
+        change.regression = pass + " has no time, here or in the baseline";
+      } else if (beyond && ratio.distinguishable()) {
+        change.verdict = "slower, beyond the limit";
+        change.regression =
+            fmt::format("{} takes {:.4g} ms, {}", pass, now->ms.median,
+                        ratio_text(ratio, fmt::format("times the baseline's {:.4g} ms", old.ms.median)));
+      } else {
+        change.verdict = beyond                     ? beyond_but_unclear
+                         : !ratio.distinguishable() ? "not distinguishable"
+                         : ratio.value > 1          ? "slower"
+                                                    : "faster";
+      }
+    }
+    baseline_.changes.push_back(std::move(change));
+  }
+
+  void add_error(double old, double now) {
+    Change change = change_of("error of the logits");
+    change.before = old;
+    change.now = now;
+    change.verdict = "within the limit";
+    if (!(now <= old + baseline_.error_limit)) {
+      change.verdict = "larger, beyond the limit";
+      change.regression = fmt::format("{}: the logits' relative error is {:.2e}, and the baseline's {:.2e}",
+                                      text_of(run_, before_), now, old);
+    }
+    baseline_.changes.push_back(std::move(change));
+  }
+
+ private:
+  Change change_of(std::string what) const {
+    Change change;
+    change.device = device_of(run_, before_).name;
+    change.model = model_of(run_, before_).label;
+    change.dtype = before_.dtype;
+    change.what = std::move(what);
+    return change;
+  }
+
+  const Run& run_;
+  const Result& before_;
+  Baseline& baseline_;
+};
+
+void compare_results(const Run& run, const Result& before, const Result& now, Baseline& baseline) {
+  ResultChanges changes(run, before, baseline);
   if (before.error.empty() && !now.error.empty()) {
-    found.push_back(fmt::format("{}: failed in {}, which the baseline did not: {}", text, now.failed_in, now.error));
+    changes.add_missing("failed now",
+                        fmt::format("failed in {}, which the baseline did not: {}", now.failed_in, now.error));
     return;
   }
-  for (const Speed& old : before.speeds) {
-    const Speed* speed = speed_of(now, old.pass, old.batch);
-    if (speed == nullptr)
-      found.push_back(fmt::format("{}: the {} pass over {} images is in the baseline and was not measured now", text,
-                                  pass_text(old.pass), old.batch));
-    else if (!(speed->ms.median <= old.ms.median * limits.slowdown))
-      found.push_back(fmt::format("{}: {} pass over {} images takes {:.4g} ms, {:.2f} times the baseline's {:.4g} ms",
-                                  text, pass_text(old.pass), old.batch, speed->ms.median,
-                                  speed->ms.median / old.ms.median, old.ms.median));
-  }
-  if (before.accuracy && now.accuracy && !(now.accuracy->logits.l2 <= before.accuracy->logits.l2 + limits.error))
-    found.push_back(fmt::format("{}: the logits' relative error is {:.2e}, and the baseline's {:.2e}", text,
-                                now.accuracy->logits.l2, before.accuracy->logits.l2));
+  for (const Speed& old : before.speeds) changes.add_speed(old, speed_of(now, old.pass, old.batch));
+  if (before.accuracy && now.accuracy) changes.add_error(before.accuracy->logits.l2, now.accuracy->logits.l2);
 }
 
 }  // namespace
@@ -139,24 +204,33 @@ Report merged(const std::vector<NamedReport>& reports) {
   return all;
 }
 
-std::vector<std::string> regressions(const Report& report, const NamedReport& baseline,
-                                     const RegressionLimits& limits) {
-  std::vector<std::string> found;
-  std::size_t compared = 0;
-  std::vector<std::string> missing;
+Baseline beside(const Report& report, const NamedReport& baseline, const RegressionLimits& limits) {
+  Baseline result;
+  result.file = baseline.name;
+  result.slowdown_limit = limits.slowdown;
+  result.error_limit = limits.error;
+  std::vector<std::pair<const Run*, const Result*>> missing;
   for (const Run& run : baseline.report.runs)
     for (const Result& before : run.results) {
       if (const Result* now = counterpart(report, baseline.report, run, before)) {
-        ++compared;
-        compare_results(run, before, *now, limits, found);
+        ++result.compared;
+        compare_results(run, before, *now, result);
       } else {
-        missing.push_back(text_of(run, before) + ": is in the baseline and was not computed now");
+        missing.emplace_back(&run, &before);
       }
     }
-  if (compared == 0)
-    throw Error("the baseline " + baseline.name + " has no result of the same device, toolchain, model and type",
+  for (const auto& [run, before] : missing)
+    ResultChanges(*run, *before, result).add_missing("missing now", "is in the baseline and was not computed now");
+  return result;
+}
+
+std::vector<std::string> regressions(const Baseline& baseline) {
+  if (baseline.compared == 0)
+    throw Error("the baseline " + baseline.file + " has no result of the same device, toolchain, model and type",
                 "make one with the same options on this machine");
-  found.insert(found.end(), missing.begin(), missing.end());
+  std::vector<std::string> found;
+  for (const Change& change : baseline.changes)
+    if (!change.regression.empty()) found.push_back(change.regression);
   return found;
 }
 

@@ -13,8 +13,8 @@ struct NamedReport {
   Report report;
 };
 
-/// All runs in one report; results of different runs are compared by their checked images' logits. Throws Error when
-/// the reports are not of the same models with the same weights and images.
+/// All runs in one report, without what each says of a baseline; results of different runs are compared by their
+/// checked images' logits. Throws Error when the reports are not of the same models with the same weights and images.
 Report merged(const std::vector<NamedReport>& reports);
 
 struct RegressionLimits {
@@ -22,8 +22,15 @@ struct RegressionLimits {
   double error = 1e-3;    ///< how much the logits' relative error (L2) may grow
 };
 
-/// One sentence for each result that is slower or less accurate than in the baseline, or is missing. Throws Error when
-/// they have nothing in common.
-std::vector<std::string> regressions(const Report& report, const NamedReport& baseline, const RegressionLimits& limits);
+/// What the verdict is on a pass whose median is beyond the limit while both intervals overlap: no regression.
+inline constexpr const char* beyond_but_unclear = "beyond the limit, but not distinguishable";
+
+/// Every time and error that the baseline has, beside those of the report.
+Baseline beside(const Report& report, const NamedReport& baseline, const RegressionLimits& limits);
+
+/// One sentence for each result that is slower or less accurate than the limits allow, or is missing. A pass is slower
+/// if its median is beyond the limit and its interval does not overlap the baseline's. Throws Error when the two
+/// reports have nothing in common.
+std::vector<std::string> regressions(const Baseline& baseline);
 
 }  // namespace sylvit::report

@@ -18,8 +18,10 @@ std::string html_page(const HtmlPage& page) {
   html += fmt::format("<title>{}: {}</title>\n<style>{}</style>\n</head>\n<body>\n", escaped(page.program),
                       escaped(page.title), page_style);
   html +=
-      fmt::format("<header><p class=\"kicker\">{}</p><h1>{}</h1>\n<p class=\"lead\">{}</p>\n{}</header>\n<main>\n{}",
-                  escaped(page.program), escaped(page.title), escaped(page.lead), page.notes, page.content);
+      fmt::format("<header><p class=\"kicker\">{}</p><h1>{}</h1>\n{}<p class=\"lead\">{}</p>\n{}</header>\n<main>\n{}",
+                  escaped(page.program), escaped(page.title),
+                  page.verdict.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escaped(page.verdict)),
+                  escaped(page.lead), page.notes, page.content);
   return html + fmt::format("</main>\n<footer>{}</footer>\n</body>\n</html>\n", escaped(page.footer));
 }
 
@@ -38,6 +40,10 @@ std::string card(const std::string& heading, const std::string& sentence, const 
 
 std::string note(const std::string& kind, const std::string& sentence) {
   return fmt::format("<p class=\"note {}\">{}</p>\n", kind, escaped(sentence));
+}
+
+std::string paragraph(const std::string& sentence) {
+  return sentence.empty() ? "" : fmt::format("<p class=\"remark\">{}</p>\n", escaped(sentence));
 }
 
 std::string details(const std::string& heading, const std::string& remark, const std::string& content, bool prints) {

@@ -4,7 +4,7 @@
 //     HtmlTable table("cards", {{"Epoch"}, {"Loss", true}});           page.hpp: tables, notes, facts, folded details
 //     table.add({"1", "2.31"});
 //     const std::string plots = grid(line_card("Loss", "…", chart));  charts.hpp: line plots with error bars, bars
-//     html_page({.program = "sylvit train", .title = "S/16 relu/L", .lead = "12 epochs; …",
+//     html_page({.program = "sylvit train", .title = "S/16 relu/L", .verdict = "It reaches …", .lead = "12 epochs; …",
 //                .notes = note("warn", "It diverged."),
 //                .content = section("Course", plots) + section("Epochs", table.html()),
 //                .footer = "docs/training.md says …"});
@@ -22,9 +22,10 @@ namespace sylvit::report {
 struct HtmlPage {
   std::string program;  ///< what made it, small above the title
   std::string title;
-  std::string lead;     ///< a sentence below the title
-  std::string notes;    ///< what must be known before the rest
-  std::string content;  ///< sections
+  std::string verdict = {};  ///< what came out, in a sentence or two below the title
+  std::string lead;          ///< a sentence on what this is
+  std::string notes;         ///< what must be known before the rest
+  std::string content;       ///< sections
   std::string footer;
 };
 std::string html_page(const HtmlPage& page);
@@ -37,6 +38,8 @@ std::string grid(const std::string& content);
 std::string card(const std::string& heading, const std::string& sentence, const std::string& content);
 /// A sentence that stands out. `kind`: "bad", "warn" or "".
 std::string note(const std::string& kind, const std::string& sentence);
+/// A sentence between other things.
+std::string paragraph(const std::string& sentence);
 /// Folded away, on a screen; on paper too unless `prints`.
 std::string details(const std::string& heading, const std::string& remark, const std::string& content,
                     bool prints = false);
@@ -54,7 +57,7 @@ class HtmlTable {
 
   HtmlTable(std::string style, std::vector<Column> columns) : style_(std::move(style)), columns_(std::move(columns)) {}
 
-  /// Text of the cells; what is after a line break stands smaller below. The first is the card's heading.
+  /// Text of the cells; what is after a line break stands smaller below, line by line. The first is the card's heading.
   void add(std::vector<std::string> cells, bool failed = false) { rows_.push_back({std::move(cells), failed}); }
   bool empty() const { return rows_.empty(); }
   std::string html() const;

@@ -1,14 +1,34 @@
 #include "report/report.hpp"
 
+#include <sylvit/gemm.hpp>
+
 #include <algorithm>
 #include <fmt/core.h>
 
 namespace sylvit::report {
 
+std::string run_name(const Report& report, std::size_t run) {
+  const auto name_of_run = [](const Run& one) { return one.machine.empty() ? one.host : one.machine; };
+  const std::string name = name_of_run(report.runs[run]);
+  if (name.empty()) return fmt::format("run {}", run + 1);
+  const auto same = [&](const Run& other) { return name_of_run(other) == name; };
+  return std::ranges::count_if(report.runs, same) > 1 ? fmt::format("{}, run {}", name, run + 1) : name;
+}
+
 std::string device_text(const Report& report, std::size_t run, const DeviceReport& device) {
-  const std::string toolchain = report.runs[run].toolchain;
-  return report.runs.size() > 1 ? fmt::format("{} ({}, {}, run {})", device.name, device.backend, toolchain, run + 1)
-                                : fmt::format("{} ({}, {})", device.name, device.backend, toolchain);
+  const std::string text = fmt::format("{} ({}, {})", device.name, device.backend, report.runs[run].toolchain);
+  return report.runs.size() > 1 ? run_name(report, run) + ": " + text : text;
+}
+
+std::string device_if_several(const Report& report, std::size_t run, const Result& result) {
+  const bool several = report.runs.size() > 1 || report.runs[run].devices.size() > 1;
+  return several ? device_text(report, run, device_of(report.runs[run], result)) : "";
+}
+
+std::string result_text(const Report& report, std::size_t run, const Result& result) {
+  const std::string device = device_if_several(report, run, result);
+  return fmt::format("{}, {}{}{}", model_of(report.runs[run], result).label, result.dtype, device.empty() ? "" : ", ",
+                     device);
 }
 
 std::string layer_text(const std::string& layer) {
@@ -35,6 +55,14 @@ const Speed* speed_of(const Result& result, Pass pass, std::int64_t batch) {
   const auto found = std::ranges::find_if(
       result.speeds, [&](const Speed& speed) { return speed.pass == pass && speed.batch == batch; });
   return found == result.speeds.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> providers_of(const Result& result) {
+  std::vector<std::string> providers;
+  for (const EngineUse& use : result.engines)
+    if (find_gemm_provider(use.engine) && std::ranges::find(providers, use.engine) == providers.end())
+      providers.push_back(use.engine);
+  return providers;
 }
 
 std::vector<std::string> failures_of(const Run& run) {

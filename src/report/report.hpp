@@ -50,15 +50,18 @@ struct Gradients {
 struct Timing {
   double median = unknown, best = unknown, p25 = unknown, p75 = unknown;
   std::int64_t count = 0;
+  std::vector<double> samples;  ///< one a round, in their order; reports of schema 1 have none
 };
 
 struct Speed {
   Pass pass = Pass::forward;
   std::int64_t batch = 0;
   Timing ms;
+  /// Speeds of a run with the same number were timed in the same rounds, one after the other in each; 0: nobody knows.
+  std::int64_t turns = 0;
   double images_per_s = unknown;  ///< at the median time, as all that follows
   double gflops = unknown;
-  double compute_share = unknown;    ///< of the device's measured GEMM speed in this type
+  double compute_share = unknown;    ///< of the yardstick: the device's measured GEMM speed in this type
   double bandwidth_share = unknown;  ///< of its measured memory bandwidth; NaN where no pass was observed
   std::int64_t peak_bytes = 0;
 };
@@ -69,6 +72,14 @@ struct LayerTime {
   std::int64_t times = 0;
   double ms = unknown;
   double flops = 0, bytes = 0;
+};
+
+/// Who computed a kind of product or attention.
+struct EngineUse {
+  Pass pass = Pass::forward;
+  std::string layer;
+  std::string engine;                ///< the provider of a product ("onemkl"), the kernels of attention
+  std::vector<std::string> kernels;  ///< all that was submitted for it: kernels with their numbers, and libraries
 };
 
 /// One model in one type on one device.
@@ -82,11 +93,13 @@ struct Result {
   std::vector<Speed> speeds;
   std::vector<LayerTime> layers;
   std::int64_t layers_batch = 0;
+  std::vector<EngineUse> engines;  ///< in batches of the run's size
   std::vector<std::int64_t> top1;  ///< the class of each image
   std::vector<double> logits;      ///< of the checked images: what merged reports are compared by
 };
 
-struct ComputeCeiling {
+/// The fastest product of 1024 x 1024 matrices, which speeds are compared with.
+struct YardstickRate {
   std::string dtype;
   double gflops = unknown;
   std::string provider;
@@ -111,7 +124,7 @@ struct DeviceReport {
   std::vector<TuningUse> tuning;
   std::int64_t kernels = 0;          ///< that the comparison needs
   double kernels_seconds = unknown;  ///< until all of them were ready
-  std::vector<ComputeCeiling> ceilings;
+  std::vector<YardstickRate> yardsticks;
   double bandwidth_gbs = unknown;
 };
 
@@ -127,9 +140,17 @@ struct ModelReport {
   std::int64_t image_count = 0;
 };
 
+/// A variable of the environment, or a package with its version.
+struct NamedText {
+  std::string name, text;
+};
+
 /// One call of `sylvit compare`.
 struct Run {
-  std::string date, command, version, toolchain, compiler, host, system;
+  std::string date, command, version, commit, toolchain, compiler;
+  std::string machine;       ///< what the report calls it
+  std::string host, system;  ///< its processor and its operating system
+  std::vector<NamedText> environment, packages;
   std::int64_t cores = 0;  ///< that the process may use
   bool cold = false;       ///< kernels were built anew rather than taken from the cache
   std::int64_t batch = 0;  ///< of the speeds that are shown first
@@ -147,9 +168,27 @@ struct Pair {
   std::vector<NamedErrors> layers;  ///< only where both come from one run
 };
 
+/// Something of this report beside the same in an earlier one.
+struct Change {
+  std::string device, model, dtype;
+  std::string what;  ///< "forward, batch 4", "error of the logits"
+  double before = unknown, now = unknown;
+  double ratio = unknown, low = unknown, high = unknown;  ///< of times: how many times as long, and its interval
+  std::string verdict;                                    ///< "slower", "not distinguishable", …
+  std::string regression;                                 ///< a sentence, where it counts as one
+};
+
+struct Baseline {
+  std::string file;
+  double slowdown_limit = unknown, error_limit = unknown;
+  std::int64_t compared = 0;  ///< results that both have
+  std::vector<Change> changes;
+};
+
 struct Report {
   std::vector<Run> runs;
   std::vector<Pair> pairs;
+  std::optional<Baseline> baseline;
 };
 
 inline const ModelReport& model_of(const Run& run, const Result& result) {
@@ -168,12 +207,20 @@ void for_each_result(const Report& report, const Visit& visit) {
 
 // For sentences and headings.
 
-/// "AMD EPYC (opencl, rtc)"; of several runs also the run: "AMD EPYC (opencl, rtc, run 2)".
+/// What a run is called among all of a report: its machine's name, with its number where several have that name.
+std::string run_name(const Report& report, std::size_t run);
+/// "AMD EPYC (opencl, rtc)"; of several runs also whose: "laptop: AMD EPYC (opencl, rtc)".
 std::string device_text(const Report& report, std::size_t run, const DeviceReport& device);
+/// The same where a report has several devices or runs, else nothing.
+std::string device_if_several(const Report& report, std::size_t run, const Result& result);
+/// "S/16 relu/L, bf16"; with several devices "S/16 relu/L, bf16, AMD EPYC (opencl, rtc)".
+std::string result_text(const Report& report, std::size_t run, const Result& result);
 /// "blocks.7.attn" → "block 7, attention output"
 std::string layer_text(const std::string& layer);
 /// Null if it was not measured.
 const Speed* speed_of(const Result& result, Pass pass, std::int64_t batch);
+/// Who computed a result's products, each once: "onemkl", "builtin".
+std::vector<std::string> providers_of(const Result& result);
 /// A sentence for each device and each combination that failed.
 std::vector<std::string> failures_of(const Run& run);
 

@@ -21,7 +21,9 @@ h3{font-size:1rem;margin:0}
 p{margin:6px 0}
 h3.table{margin:22px 0 0}
 .kicker{margin:0;color:var(--accent);font-weight:600;font-size:.85rem}
+.verdict{font-size:1.05rem;margin:0 0 6px}
 .lead{color:var(--soft);margin:0 0 14px}
+.remark{color:var(--soft);font-size:.82rem}
 .note{border-left:4px solid var(--accent);background:var(--card);padding:8px 12px;margin:8px 0;border-radius:0 6px 6px 0}
 .note.bad{border-color:var(--bad);background:var(--bad-page)}
 .note.warn{border-color:var(--warn);background:var(--warn-page)}
@@ -33,7 +35,7 @@ td.number{min-width:0}
 thead th{border-top:0;color:var(--soft);font-weight:600;font-size:.8rem;vertical-align:bottom}
 td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}
 td.number{white-space:nowrap}
-td small{color:var(--soft);display:block;font-size:.75rem}
+td small{color:var(--soft);display:block;font-size:.75rem;white-space:pre-line}
 tr.failed td{background:var(--bad-page)}
 .grid2{display:grid;gap:16px;grid-template-columns:repeat(auto-fit,minmax(min(100%,330px),1fr));align-items:start}
 .card{background:var(--card);border:1px solid var(--line);border-radius:8px;margin:0;padding:12px 14px;min-width:0}
@@ -47,6 +49,7 @@ svg.plot text.label{font-size:8.5px;fill:var(--ink)}
 svg.plot .leader{stroke:var(--soft);stroke-width:.5}
 svg.plot circle{fill:currentColor;stroke:currentColor;stroke-width:1.4}
 svg.plot .hollow circle{fill:var(--card)}
+svg.plot .neutral{color:var(--soft)}
 .s0{color:var(--s0)}.s1{color:var(--s1)}.s2{color:var(--s2)}.s3{color:var(--s3)}
 .s4{color:var(--s4)}.s5{color:var(--s5)}.s6{color:var(--s6)}.s7{color:var(--s7)}
 .legend{list-style:none;margin:8px 0 0;padding:0;display:flex;flex-wrap:wrap;gap:2px 14px;font-size:.78rem;color:var(--soft)}

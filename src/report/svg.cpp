@@ -17,6 +17,22 @@ constexpr double right = 16;
 constexpr double top = 8;
 constexpr double bottom = 36;
 
+/// Beyond these, a power of ten, a logarithm or a difference of two numbers may not be one any more.
+constexpr double smallest_size = 1e-300;
+constexpr double largest_size = 1e300;
+
+/// The same axis with ends between which there is something, whatever it was made from.
+PlotAxis sound(PlotAxis axis) {
+  const double least = axis.logarithmic ? smallest_size : -largest_size;
+  axis.from = std::isfinite(axis.from) ? std::clamp(axis.from, least, largest_size / 10) : axis.logarithmic ? 1 : 0;
+  axis.to = std::isfinite(axis.to) ? std::clamp(axis.to, least, largest_size) : axis.from;
+  // So much room that the ticks differ.
+  const double size = std::max(std::abs(axis.from), std::abs(axis.to));
+  if (!(axis.to - axis.from > std::max(1e-9 * size, smallest_size)))
+    axis.to = axis.logarithmic ? 10 * axis.from : axis.from + std::max(1.0, 0.1 * size);
+  return axis;
+}
+
 std::string tick_text(double value) {
   if (value == 0) return "0";
   const double size = std::abs(value);
@@ -25,7 +41,7 @@ std::string tick_text(double value) {
     const double mantissa = value / std::pow(10.0, power);
     return std::abs(mantissa - 1) < 1e-6 ? fmt::format("1e{}", power) : fmt::format("{:.2g}e{}", mantissa, power);
   }
-  return fmt::format("{:.4g}", value);
+  return size >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
 std::vector<double> round_numbers(const PlotAxis& axis) {
@@ -45,8 +61,9 @@ std::vector<double> round_numbers(const PlotAxis& axis) {
   const double rough = (axis.to - axis.from) / 5;
   const double decade = std::pow(10.0, std::floor(std::log10(rough)));
   const double step = decade * (rough / decade > 5 ? 10 : rough / decade > 2 ? 5 : rough / decade > 1 ? 2 : 1);
-  for (double tick = std::ceil(axis.from / step) * step; tick <= axis.to + 1e-9 * step; tick += step)
-    ticks.push_back(std::abs(tick) < 1e-9 * step ? 0 : tick);
+  const double first = std::ceil(axis.from / step);
+  for (int i = 0; (first + i) * step <= axis.to + 1e-9 * step && i < 20; ++i)
+    ticks.push_back(std::abs(first + i) < 1e-9 ? 0 : (first + i) * step);
   return ticks;
 }
 
@@ -65,7 +82,9 @@ double place_of(const PlotAxis& axis, double value) {
   return std::clamp(share, 0.0, 1.0);
 }
 
-bool drawable(const PlotAxis& axis, double value) { return std::isfinite(value) && (!axis.logarithmic || value > 0); }
+bool drawable(const PlotAxis& axis, double value) {
+  return std::abs(value) <= largest_size && (!axis.logarithmic || value >= smallest_size);
+}
 
 /// Rectangles that are taken by marks and labels.
 class Taken {
@@ -162,15 +181,17 @@ PlotAxis axis_for(std::string label, bool logarithmic, const std::vector<double>
   if (logarithmic) {
     axis.from = std::pow(10.0, std::floor(std::log10(least)));
     axis.to = std::pow(10.0, std::ceil(std::log10(most)));
-    if (axis.to <= axis.from) axis.to = 10 * axis.from;
   } else {
     axis.from = std::min(0.0, least);
     axis.to = most > axis.from ? axis.from + (most - axis.from) * 1.08 : axis.from + 1;
   }
-  return axis;
+  return sound(axis);
 }
 
-std::string plot(const std::string& what, const PlotAxis& x, const PlotAxis& y, const std::vector<Series>& series) {
+std::string plot(const std::string& what, const PlotAxis& given_x, const PlotAxis& given_y,
+                 const std::vector<Series>& series) {
+  const PlotAxis x = sound(given_x);
+  const PlotAxis y = sound(given_y);
   const auto at_x = [&](double value) { return left + (width - left - right) * place_of(x, value); };
   const auto at_y = [&](double value) { return height - bottom - (height - top - bottom) * place_of(y, value); };
   std::string svg =
@@ -194,7 +215,8 @@ std::string plot(const std::string& what, const PlotAxis& x, const PlotAxis& y, 
   svg += fmt::format(R"svg(<text transform="translate(10 {:.1f}) rotate(-90)" text-anchor="middle">{}</text>)svg",
                      (top + height - bottom) / 2, escaped(y.label));
   for (const Series& one : series) {
-    svg += fmt::format(R"(<g class="s{}{}">)", one.colour % colours, one.hollow ? " hollow" : "");
+    svg += fmt::format(R"(<g class="{}{}">)", one.neutral ? "neutral" : fmt::format("s{}", one.colour % colours),
+                       one.hollow ? " hollow" : "");
     std::string path;
     for (const Point& point : one.points) {
       if (!drawable(x, point.x) || !drawable(y, point.y)) continue;

@@ -1,4 +1,4 @@
-// A report's directory: both files are there and whole, or what was there before is.
+// A report's directory: its files are there and whole, or what was there before is.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace sylvit::report {
 /// Throws Error that says why not.
 void check_writable(const std::filesystem::path& directory);
 
-/// Writes index.html and report.json. Throws Error, and then neither has changed.
+/// Writes index.html, report.json and report.csv. Throws Error, and then none has changed.
 void write_report(const std::filesystem::path& directory, const Report& report);
 
 }  // namespace sylvit::report

@@ -15,15 +15,17 @@ double cubic(double x) {
   return 0;
 }
 
+double triangle(double x) { return std::max(0.0, 1 - std::abs(x)); }
+
 }  // namespace
 
 // The order of the operations is Pillow's: resized images are to have the same bits.
-std::vector<Taps> bicubic_taps(std::int64_t from, std::int64_t to, std::int64_t begin, std::int64_t count) {
+std::vector<Taps> taps(Filter filter, std::int64_t from, std::int64_t to, std::int64_t begin, std::int64_t count) {
   const double scale = static_cast<double>(from) / static_cast<double>(to);
   // Downwards the filter widens, upwards it does not.
   const double filter_scale = std::max(scale, 1.0);
   const double inverse = 1 / filter_scale;
-  const double support = 2 * filter_scale;
+  const double support = (filter == Filter::bicubic ? 2 : 1) * filter_scale;
   std::vector<Taps> all;
   for (std::int64_t i = begin; i < begin + count; ++i) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
@@ -32,7 +34,8 @@ std::vector<Taps> bicubic_taps(std::int64_t from, std::int64_t to, std::int64_t 
     Taps taps{first, {}};
     double sum = 0;
     for (std::int64_t j = first; j < end; ++j) {
-      taps.weights.push_back(cubic((static_cast<double>(j) - centre + 0.5) * inverse));
+      const double x = (static_cast<double>(j) - centre + 0.5) * inverse;
+      taps.weights.push_back(filter == Filter::bicubic ? cubic(x) : triangle(x));
       sum += taps.weights.back();
     }
     for (double& weight : taps.weights) weight /= sum;

@@ -14,12 +14,14 @@
 #include <optional>
 #include <set>
 
+#include "base/printable.hpp"
 #include "runtime/architecture.hpp"
 #include "runtime/host_cpu.hpp"
 #include "runtime/kernel_library.hpp"
 #include "runtime/memory_limit.hpp"
 #include "runtime/platform.hpp"
 #include "runtime/probe.hpp"
+#include "runtime/recording.hpp"
 #include "runtime/rehearsal.hpp"
 #include "runtime/translate.hpp"
 
@@ -143,7 +145,7 @@ void warn_on_standard_error(std::string_view sentence) {
   static std::mutex mutex;
   static std::set<std::string, std::less<>> said;
   const std::scoped_lock lock(mutex);
-  if (said.emplace(sentence).second) std::cerr << "sylvit: warning: " << sentence << '\n';
+  if (said.emplace(sentence).second) std::cerr << "sylvit: warning: " << base::printable(sentence) << '\n';
 }
 
 }  // namespace
@@ -282,6 +284,15 @@ Device runtime::Rehearsal::rehearsing(const Device& device, std::shared_ptr<Kern
   DeviceOptions options = device.state_->options;
   options.warn = [](std::string_view) {};
   auto state = std::make_shared<Device::State>(std::move(options));
+  state->queue = device.queue();
+  state->info = device.info();
+  state->kernels = std::move(library);
+  return Device(state);
+}
+
+Device runtime::Recording::recorded(const Device& device, std::shared_ptr<KernelLibrary> library) {
+  auto state = std::make_shared<Device::State>(device.state_->options);
+  state->errors = device.state_->errors;
   state->queue = device.queue();
   state->info = device.info();
   state->kernels = std::move(library);

@@ -23,9 +23,6 @@ void check_sub_group(const DeviceInfo& device, const KernelName& kernel);
 
 inline bool is_empty(const Grid& grid) { return grid.groups.size() == 0; }
 
-inline sycl::nd_range<3> nd_range_of(const Grid& grid) {
-  const sycl::range<3> local{1, 1, grid.work_items};
-  return {grid.groups * local, local};
-}
+inline sycl::nd_range<3> nd_range_of(const Grid& grid) { return {grid.groups * grid.work_items, grid.work_items}; }
 
 }  // namespace sylvit::runtime

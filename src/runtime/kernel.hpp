@@ -5,9 +5,11 @@
 #pragma once
 
 #include <sylvit/device.hpp>
+#include <sylvit/own_kernel.hpp>
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,25 +20,27 @@
 
 namespace sylvit::runtime {
 
-/// groups[0] x groups[1] x groups[2] work-groups of work_items each.
-struct Grid {
-  sycl::range<3> groups{1, 1, 1};
-  std::size_t work_items = 1;
-  std::size_t local_floats = 0;
-};
-
 /// Kernels compiled ahead of time, by the text of their type.
 using Launcher = sycl::event (*)(sycl::queue& queue, const Grid& grid, std::span<const std::byte> arguments,
                                  const std::vector<sycl::event>& after);
 using Variants = std::unordered_map<std::string, Launcher>;
 
-/// A functor that the application brings (sylvit/custom_score.hpp): as source for the run-time toolchain, as kernels
-/// compiled with the application for the others.
+/// Text that the application brings for the run-time compiler, and the headers that are part of it.
+struct KernelText {
+  std::string folder;  ///< in which the compiler sees them, and nothing else: it is named after all of them
+  std::string file;    ///< the text's own name there
+  std::string text;
+  std::map<std::string, std::string> headers = {};
+};
+
+/// Code that the application brings: as text for the run-time toolchain, as kernels compiled with the application for
+/// the others.
 struct CustomCode {
-  std::string name;     ///< for people, and of the struct in the source
-  std::string functor;  ///< what stands for it in the text of a kernel's type
-  std::string source = {};
+  std::string name;     ///< for people, and of the struct in the text
+  std::string functor;  ///< of a score (sylvit/custom_score.hpp): what stands for it in the text of a kernel's type
+  std::shared_ptr<const KernelText> text = {};
   Variants variants = {};
+  std::size_t argument_bytes = 0;  ///< of a kernel (sylvit/own_kernel.hpp); a score has none
 };
 
 /// A variant: its type as text, and what its launch asks of a device. catalogue/kernel.hpp makes them.
@@ -51,8 +55,11 @@ struct KernelName {
   int local_floats = 0;                           ///< of a work-group
   bool local_memory = false;                      ///< Does it take local memory?
   bool f16 = false;                               ///< Does it convert f16?
-  std::shared_ptr<const CustomCode> custom = {};  ///< whose functor the type names; null: only the library's own
+  std::shared_ptr<const CustomCode> custom = {};  ///< what the type is or names; null: only the library's own
 };
+
+/// Is it a kernel of the application's own, outside of namespace sylvit::kernels?
+inline bool is_own(const KernelName& kernel) { return kernel.custom && kernel.custom->argument_bytes > 0; }
 
 /// A kernel whose arguments struct the compiler knows, so that launch() cannot be given another's.
 template <class Arguments>
@@ -75,9 +82,10 @@ sycl::event launch(const Device& device, const Kernel<Arguments>& kernel, const 
   return launch_bytes(device, kernel, groups, std::as_bytes(std::span(&arguments, 1)), after);
 }
 
-/// Work on the device's queue that is no kernel of ours, such as a call of another library: `submit(queue)` returns its
-/// event. Not called in a rehearsal.
-sycl::event submit_other(const Device& device, const std::function<sycl::event(sycl::queue&)>& submit);
+/// Work on the device's queue that is no kernel of ours, such as a call of another library, which `who` names:
+/// `submit(queue)` returns its event. Not called in a rehearsal.
+sycl::event submit_other(const Device& device, std::string_view who,
+                         const std::function<sycl::event(sycl::queue&)>& submit);
 
 sycl::event copy(const Device& device, void* to, const void* from, std::size_t bytes,
                  std::span<const sycl::event> after = {});

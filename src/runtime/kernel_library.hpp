@@ -18,7 +18,8 @@ class KernelLibrary {
   virtual sycl::event submit(const KernelName& kernel, const Grid& grid, std::span<const std::byte> arguments,
                              std::span<const sycl::event> after) = 0;
   /// Work that is no kernel of ours.
-  virtual sycl::event submit_other(sycl::queue& queue, const std::function<sycl::event(sycl::queue&)>& work) {
+  virtual sycl::event submit_other(std::string_view /*who*/, sycl::queue& queue,
+                                   const std::function<sycl::event(sycl::queue&)>& work) {
     return work(queue);
   }
   /// An address that stands for memory where nothing will run; null: memory is to be allocated.

@@ -13,33 +13,56 @@ namespace sylvit::runtime {
 namespace experimental = sycl::ext::oneapi::experimental;
 
 std::string entry_name(const KernelName& kernel) {
-  return "sylvit_" + fingerprint(kernel.type + "/" + std::to_string(kernel.sub_group_size));
+  std::string key = kernel.type + "/" + std::to_string(kernel.sub_group_size);
+  if (is_own(kernel))
+    key += "/" + kernel.custom->text->folder + "/" + std::to_string(kernel.custom->argument_bytes) +
+           (kernel.local_memory ? "/local" : "");
+  return "sylvit_" + fingerprint(key);
 }
 
-/// The file in which the compiler sees an application's score. Named after its text, and so the source that includes it
-/// changes with the text.
-std::string file_of(const CustomCode& custom) { return "custom/" + custom.functor; }
+/// How the compiler is told to read an application's text. The folder is named after the text, and so the source that
+/// includes it changes with the text.
+std::string include_of(const KernelText& text) { return "#include \"" + text.folder + "/" + text.file + "\"\n"; }
+
+/// What a batch brings of the application's own texts, each once, in an order that depends on nothing else: the cache's
+/// key is made of it.
+std::map<std::string, const KernelText*> texts_of(std::span<const KernelName> kernels) {
+  std::map<std::string, const KernelText*> texts;
+  for (const KernelName& kernel : kernels)
+    if (kernel.custom) texts.emplace(kernel.custom->text->folder, kernel.custom->text.get());
+  return texts;
+}
 
 /// An application's score, in a namespace of its own.
-std::string definition_of(const CustomCode& custom) {
-  const std::string space = custom.functor.substr(0, custom.functor.rfind("::"));
+std::string score_definition(const CustomCode& custom) {
   const auto checked = [&](const char* function) {
     return "static_assert(__is_same(decltype(" + custom.name + "::" + function + "(0.0F)), float), \"" + custom.name +
            "::" + function + " must take and give a float\");\n";
   };
-  return "namespace sylvit::kernels::" + space + " {\n#include \"" + file_of(custom) + "\"\n" + checked("value") +
+  return "namespace sylvit::kernels::" + custom.text->folder + " {\n" + include_of(*custom.text) + checked("value") +
          checked("slope") + "}\n";
+}
+
+/// The arguments of an application's kernel, which must fit what it is launched with. In a struct of their own, because
+/// the compiler takes no type that is part of another one as a parameter.
+std::string own_arguments(const KernelName& kernel) {
+  return "struct " + entry_name(kernel) + "_arguments {\n  ::" + kernel.arguments +
+         " own;\n};\nstatic_assert(sizeof(::" + kernel.arguments +
+         ") == " + std::to_string(kernel.custom->argument_bytes) + ", \"" + kernel.arguments +
+         " is not as large as the struct that the application launches it with\");\n";
 }
 
 /// A batch of kernels as one source. The entries are plain functions over plain arguments: parameters of class
 /// templates crash the compiler.
 std::string source_of(std::span<const KernelName> kernels) {
   std::set<std::string> headers;
-  std::map<std::string, const CustomCode*> customs;  // in the order of their text, which the cache's key is made of
+  std::map<std::string, std::string> customs;  // in the order of their text, which the cache's key is made of
   bool local_memory = false;
   for (const KernelName& kernel : kernels) {
     headers.insert(kernel.header);
-    if (kernel.custom) customs.emplace(kernel.custom->functor, kernel.custom.get());
+    if (kernel.custom)
+      customs.emplace(kernel.custom->text->folder,
+                      is_own(kernel) ? include_of(*kernel.custom->text) : score_definition(*kernel.custom));
     local_memory = local_memory || kernel.local_memory;
   }
   std::ostringstream source;
@@ -48,23 +71,30 @@ std::string source_of(std::span<const KernelName> kernels) {
          << "#include <sycl/ext/oneapi/kernel_properties/properties.hpp>\n";
   if (local_memory) source << "#include <sycl/accessor.hpp>\n";
   for (const std::string& header : headers) source << "#include \"kernels/" << header << "\"\n";
-  for (const auto& [functor, custom] : customs) source << definition_of(*custom);
+  for (const auto& [folder, definition] : customs) source << definition;
   source << "namespace sylvit::kernels {\n"
          << "namespace properties = sycl::ext::oneapi::experimental;\n"
          << "using sycl::ext::oneapi::this_work_item::get_nd_item;\n";
   for (const KernelName& kernel : kernels) {
+    const bool own = is_own(kernel);
+    if (own) source << own_arguments(kernel);
     source << "extern \"C\" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((properties::nd_range_kernel<3>))\n";
     if (kernel.sub_group_size > 0)
       source << "SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((properties::sub_group_size<" << kernel.sub_group_size << ">))\n";
-    source << "void " << entry_name(kernel) << "(" << kernel.arguments << " arguments"
-           << (kernel.local_memory ? ", sycl::local_accessor<float, 1> local" : "") << ") {\n  " << kernel.type
-           << "::run(arguments, get_nd_item<3>(), " << (kernel.local_memory ? "&local[0]" : "nullptr") << ");\n}\n";
+    source << "void " << entry_name(kernel) << "(" << (own ? entry_name(kernel) + "_arguments" : kernel.arguments)
+           << " arguments" << (kernel.local_memory ? ", sycl::local_accessor<float, 1> local" : "") << ") {\n  "
+           << (own ? "::" : "") << kernel.type << "::run(arguments" << (own ? ".own" : "") << ", get_nd_item<3>(), "
+           << (kernel.local_memory ? "&local[0]" : "nullptr") << ");\n}\n";
   }
   source << "}\n";
   return source.str();
 }
 
-std::string with_headers(std::string source) {
+std::string with_headers(std::string source, std::span<const KernelName> kernels) {
+  for (const auto& [folder, text] : texts_of(kernels)) {
+    source += text->text;
+    for (const auto& [name, content] : text->headers) source.append(name).append(content);
+  }
   std::set<std::string_view> taken;
   for (bool more = true; more;) {
     more = false;
@@ -80,9 +110,6 @@ std::string with_headers(std::string source) {
   return source;
 }
 
-/// Where the compiler is told that the embedded headers lie: a place that no real file can hide.
-constexpr const char* header_root = "/sylvit-embedded";
-
 /// Contraction is off by default, and fused multiply-add is half the speed of everything here. Nothing that changes
 /// what happens to NaN and infinity.
 const std::vector<std::string>& build_options() {
@@ -95,12 +122,14 @@ sycl::kernel_bundle<sycl::bundle_state::ext_oneapi_source> source_bundle(const s
                                                                          const std::string& source,
                                                                          std::span<const KernelName> kernels) {
   experimental::include_files headers;
-  std::set<std::string> customs;
-  for (const KernelName& kernel : kernels)
-    if (kernel.custom && customs.insert(kernel.custom->functor).second)
-      headers.add(std::string(header_root) + "/" + file_of(*kernel.custom), kernel.custom->source + "\n");
-  for (const EmbeddedFile& header : embedded_kernels())
-    headers.add(std::string(header_root) + "/" + std::string(header.name), std::string(header.content));
+  const auto add = [&](const std::string& name, const std::string& content) {
+    headers.add(std::string(header_root) + "/" + name, content);
+  };
+  for (const auto& [folder, text] : texts_of(kernels)) {
+    add(folder + "/" + text->file, text->text + "\n");
+    for (const auto& [name, content] : text->headers) add(folder + "/" + name, content + "\n");
+  }
+  for (const EmbeddedFile& header : embedded_kernels()) add(std::string(header.name), std::string(header.content));
   return experimental::create_kernel_bundle_from_source(context, experimental::source_language::sycl, source,
                                                         experimental::properties{headers});
 }

@@ -82,29 +82,23 @@ std::string selector_variable_note() {
 
 #if defined(SYLVIT_TOOLCHAIN_RTC)
 
-namespace {
-
 /// The wheels bring an OpenCL CPU device but register it under a path that does not exist. The OpenCL loader reads
 /// OCL_ICD_FILENAMES in addition to the system's registrations, when it is first used; so the variable must be there
-/// before the first SYCL call, also before one that the application makes on its own. Hence a static object rather than
-/// a function that someone would have to call. What the user has set is left alone.
-struct RegisterOpenClOfTheWheels {
-  RegisterOpenClOfTheWheels() {
-    dl_iterate_phdr(
-        [](dl_phdr_info* library, std::size_t, void*) {
-          const std::filesystem::path path = library->dlpi_name;
-          if (!path.filename().string().starts_with("libsycl.so")) return 0;
-          std::error_code ignored;
-          const std::filesystem::path driver = path.parent_path() / "libintelocl.so";
-          if (std::filesystem::exists(driver, ignored)) setenv("OCL_ICD_FILENAMES", driver.c_str(), 0);
-          return 1;
-        },
-        nullptr);
-  }
-};
-const RegisterOpenClOfTheWheels register_opencl_of_the_wheels;
-
-}  // namespace
+/// before the first SYCL call, also before one that the application makes on its own, even in a static object. Hence a
+/// constructor that runs before those; its name is what the package has the linker ask for, lest a program that calls
+/// nothing of this library be linked without it. What the user has set is left alone.
+extern "C" [[gnu::constructor(101)]] void sylvit_register_opencl() {
+  dl_iterate_phdr(
+      [](dl_phdr_info* library, std::size_t, void*) {
+        const std::filesystem::path path = library->dlpi_name;
+        if (!path.filename().string().starts_with("libsycl.so")) return 0;
+        std::error_code ignored;
+        const std::filesystem::path driver = path.parent_path() / "libintelocl.so";
+        if (std::filesystem::exists(driver, ignored)) setenv("OCL_ICD_FILENAMES", driver.c_str(), 0);
+        return 1;
+      },
+      nullptr);
+}
 
 #endif
 

@@ -33,7 +33,8 @@ class Rehearsal::Library final : public KernelLibrary {
     prepare({&kernel, 1});
     return {};
   }
-  sycl::event submit_other(sycl::queue& /*queue*/, const std::function<sycl::event(sycl::queue&)>& /*work*/) override {
+  sycl::event submit_other(std::string_view /*who*/, sycl::queue& /*queue*/,
+                           const std::function<sycl::event(sycl::queue&)>& /*work*/) override {
     return {};
   }
   void* pretended_memory(std::size_t bytes) override {

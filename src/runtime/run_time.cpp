@@ -33,8 +33,7 @@ namespace experimental = sycl::ext::oneapi::experimental;
 namespace {
 
 /// The lines of a compiler's log that say what is wrong: each error with the source line and the mark under it.
-std::string shortened(const std::string& log) {
-  constexpr int most_lines = 12;
+std::string shortened(const std::string& log, int most_lines = 12) {
   std::istringstream lines(log);
   std::string line;
   std::string result;
@@ -143,7 +142,7 @@ class RunTimeLibrary final : public KernelLibrary {
       check_sub_group(device_, kernel);
     }
     for (const KernelName& kernel : batch)
-      if (kernel.custom && kernel.custom->source.empty())
+      if (kernel.custom && !kernel.custom->text)
         throw Error("the custom score " + kernel.custom->name + " has no source, and this library builds its kernels " +
                         "at run time",
                     "give it as CustomScore(name, source)", device_.name);
@@ -203,7 +202,7 @@ class RunTimeLibrary final : public KernelLibrary {
   /// Gets the kernels from the cache or builds them.
   void provide(std::span<const KernelName> batch) {
     const std::string source = source_of(batch);
-    const std::string key = key_of(source);
+    const std::string key = key_of(source, batch);
     if (const std::optional<std::vector<char>> stored = cache_.load(key); stored && built_->add(*stored, batch)) return;
     // What was just built is used in its serialised form too, as if it came from disk: a bundle that the compiler made
     // refers to the compiler's own state, and letting go of it at the end of the process, after that state, crashes.
@@ -215,7 +214,7 @@ class RunTimeLibrary final : public KernelLibrary {
 
   /// Everything that the binary depends on. A CPU's binary holds instructions that the driver chose for this very CPU,
   /// which its name need not tell (virtual machines say "AMD EPYC" for several generations).
-  std::string key_of(const std::string& source) const {
+  std::string key_of(const std::string& source, std::span<const KernelName> batch) const {
     const sycl::device device = queue_.get_device();
     std::ostringstream key;
     key << "sylvit " << version << "\ncompiler " << __SYCL_COMPILER_VERSION << "\nplatform "
@@ -223,27 +222,45 @@ class RunTimeLibrary final : public KernelLibrary {
         << device.get_info<sycl::info::device::driver_version>() << "\n";
     if (device.is_cpu()) key << "cpu " << host_cpu_fingerprint() << "\n";
     for (const std::string& option : build_options()) key << option << " ";
-    key << "\nsource " << fingerprint(with_headers(source)) << "\n";
+    key << "\nsource " << fingerprint(with_headers(source, batch)) << "\n";
     return key.str();
   }
 
   /// The error for a source that the compiler does not take. The library's own kernels compile, so an application's
-  /// score is to blame where there is one: the one that the message names, if there are several.
+  /// text is to blame where there is one: the one that the message names, if there are several.
   Error rejected(const std::string& log, std::span<const KernelName> batch) const {
-    std::string message = first_error(log);
-    const CustomCode* culprit = nullptr;
+    const std::string message = first_error(log);
+    const KernelName* culprit = nullptr;
     for (const KernelName& kernel : batch)
-      if (kernel.custom && (culprit == nullptr || message.find(kernel.custom->functor) != std::string::npos))
-        culprit = kernel.custom.get();
+      if (kernel.custom && (culprit == nullptr || message.find(kernel.custom->text->folder) != std::string::npos))
+        culprit = &kernel;
     if (culprit == nullptr) return Error("a kernel does not compile:" + shortened(log), {}, device_.name);
+    if (is_own(*culprit)) return rejected_kernels(log, batch);
     // Its own lines are counted; where the library found something missing, that line means nothing to the reader.
-    const std::size_t own = message.find(culprit->functor + ":");
-    const std::size_t text = message.find("error:");
-    message = own < text ? message.substr(own + culprit->functor.size() - culprit->name.size()) : message.substr(text);
-    const std::string space = culprit->functor.substr(0, culprit->functor.size() - culprit->name.size());
-    for (std::size_t at = 0; (at = message.find("sylvit::kernels::" + space)) != std::string::npos;)
-      message.erase(at, std::string("sylvit::kernels::").size() + space.size());
-    return Error("the custom score " + culprit->name + " does not compile: " + message, {}, device_.name);
+    const CustomCode& score = *culprit->custom;
+    const std::size_t own = message.find(score.text->folder + "/" + score.text->file + ":");
+    const std::size_t error = message.find("error:");
+    const std::string said = own < error ? message.substr(own + score.text->folder.size() + 1) : message.substr(error);
+    return Error("the custom score " + score.name +
+                     " does not compile: " + without(said, "sylvit::kernels::" + score.text->folder + "::"),
+                 {}, device_.name);
+  }
+
+  /// All that the compiler says of an application's own kernels, which are a batch of their own.
+  Error rejected_kernels(const std::string& log, std::span<const KernelName> batch) const {
+    constexpr int most_lines = 40;
+    std::string names;
+    for (const KernelName& kernel : batch) names += (names.empty() ? "" : ", ") + kernel.type;
+    const std::string folder = std::string(header_root) + "/" + batch.front().custom->text->folder + "/";
+    return Error((batch.size() == 1 ? "the kernel " + names + " does not compile:"
+                                    : "the kernels " + names + " do not compile:") +
+                     shortened(without(log, folder), most_lines),
+                 {}, device_.name);
+  }
+
+  static std::string without(std::string text, const std::string& part) {
+    for (std::size_t at = 0; (at = text.find(part)) != std::string::npos;) text.erase(at, part.size());
+    return text;
   }
 
   /// The binary of a batch's source.

@@ -3,6 +3,7 @@
 #include <sylvit/error.hpp>
 #include <sylvit/training.hpp>
 
+#include <bit>
 #include <cmath>
 
 #include "base/counts.hpp"
@@ -70,6 +71,33 @@ struct Optimizer {
   nn::StepState state;
 };
 
+/// The micro-batches whose gradients make up an update.
+struct Window {
+  std::int64_t passes = 0;  // so far
+  std::int64_t images = 0;  // of all of them
+  std::int64_t share = 0;   // what an image's gradient is divided by meanwhile
+  float scale = 1;          // loss scale
+  bool open = false;        // Can there be more of them?
+
+  /// What the sum of all gradients is more than the gradient of the mean loss.
+  double factor() const {
+    return static_cast<double>(scale) * static_cast<double>(images) / static_cast<double>(share);
+  }
+};
+
+/// The inner nodes of the tree over a window of that many micro-batches, one for each level. All but the window's last
+/// micro-batch are in them: node n is there if bit n of their number is set.
+std::vector<VitBuffer> window_nodes(const Device& device, const VitConfig& config, const TrainingOptions& options) {
+  constexpr std::int64_t most = std::int64_t{1} << kernels::most_window_levels;
+  if (options.window < 1 || options.window > most)
+    throw Error("a window of " + std::to_string(options.window) + " micro-batches is asked for, and it must be 1 to " +
+                std::to_string(most));
+  std::vector<VitBuffer> nodes;
+  for (std::int64_t last = options.window - 1; last > 0; last /= 2)
+    nodes.emplace_back(device, config, "the sums of gradients");
+  return nodes;
+}
+
 /// The memory of a step, and the order of its operations. The same code runs on a device and in a rehearsal.
 struct Step {
   Step(const Device& on, const VitConfig& config, const TrainingOptions& wanted)
@@ -77,12 +105,14 @@ struct Step {
         options(wanted),
         model(on, config, model_options(wanted)),
         gradients(on, config, "the gradients"),
+        nodes(window_nodes(on, config, wanted)),
         logits(on, DType::f32, {wanted.batch, config.classes}),
         losses(on, DType::f32, {wanted.batch}),
+        right(on, DType::f32, {wanted.batch}),
+        sums(on, DType::f32, {static_cast<std::int64_t>(nodes.size()) + 1, 2}),
         mean(on, DType::f32, {1}),
         logits_gradient(on, wanted.dtype, {wanted.batch, config.classes}),
         next_scale(wanted.loss_scale.value_or(default_loss_scale(wanted.dtype))),
-        scale(next_scale),
         last_batch(wanted.batch) {
     check_scale(next_scale);
     if (!std::holds_alternative<std::monostate>(options.optimizer)) optimizer.emplace(device, config, options);
@@ -90,18 +120,32 @@ struct Step {
 
   sycl::event forward_backward(const VitParameters& parameters, const TensorView& images, const TensorView& targets,
                                Events after) {
-    const std::int64_t batch = images.shape().rank() > 0 ? images.extent(0) : 0;
-    const bool fits = batch >= 1 && batch <= options.batch;  // if not, the forward pass says so
-    // Before anything is on its way; the passes check the rest.
-    if (fits) nn::require_targets(targets, {batch, model.config().classes});
-    const auto used = [&](const OwnTensor& tensor) { return fits ? tensor.view.slice(0, 0, batch) : tensor.view; };
-    const sycl::event seen = model.forward(parameters, images, used(logits), after);
-    last_batch = batch;
-    scale = next_scale;
-    const sycl::event scored = nn::cross_entropy(device, used(logits), targets, used(losses), mean.view,
-                                                 used(logits_gradient), options.loss, scale, {&seen, 1});
-    has_gradients = true;
-    return model.backward(parameters, images, used(logits_gradient), gradients, {&scored, 1});
+    if (window.open)
+      throw Error("forward_backward() was called in a window of " + std::to_string(window.passes) + " micro-batches",
+                  "end it by update() or sum_window() first");
+    return pass(parameters, images, targets, {.share = batch_of(images), .scale = next_scale}, after);
+  }
+
+  sycl::event accumulate(const VitParameters& parameters, const TensorView& images, const TensorView& targets,
+                         Events after) {
+    if (!window.open)
+      return pass(parameters, images, targets, {.share = options.batch, .scale = next_scale, .open = true}, after);
+    if (window.passes == options.window)
+      throw Error("a window of " + std::to_string(options.window) + " micro-batches is full",
+                  "call update(), or ask for more by TrainingOptions::window");
+    // The last micro-batch's memory is wanted again: it goes into the tree, as a binary counter counts. Doing so twice,
+    // should the pass throw, changes nothing.
+    const auto before = base::size(window.passes - 1);
+    const int carries = std::countr_one(before);
+    const sycl::event kept = add_nodes(before & ((std::size_t{1} << carries) - 1), node(base::size(carries)), after);
+    return pass(parameters, images, targets, window, {&kept, 1});
+  }
+
+  /// Adds up what is left of the tree.
+  sycl::event sum_window(Events after) {
+    if (!window.open) throw Error("there is no window of micro-batches to be added up", "call accumulate() first");
+    window.open = false;
+    return add_nodes(base::size(window.passes - 1), leaf(), after);
   }
 
   /// Throws Error if there can be no such update.
@@ -118,9 +162,16 @@ struct Step {
 
   sycl::event update(const VitParameters& parameters, const UpdateOptions& now, Events after) {
     check_update(parameters, now);
-    if (!has_gradients) throw Error("an update needs gradients, and there was no forward_backward() yet");
-    const sycl::event decided = nn::write_step_control(device, gradients.flat(), optimizer->state,
-                                                       {.gradient_scale = 1 / scale, .max_norm = now.max_norm}, after);
+    if (window.passes == 0) throw Error("an update needs gradients, and there was no forward_backward() yet");
+    sycl::event summed;
+    if (window.open && window.passes > 1) {
+      summed = sum_window(after);
+      after = {&summed, 1};
+    }
+    window.open = false;
+    const sycl::event decided = nn::write_step_control(
+        device, gradients.flat(), optimizer->state,
+        {.gradient_scale = static_cast<float>(1 / window.factor()), .max_norm = now.max_norm}, after);
     const TensorView values = parameters.values().flat();
     if (const auto* const adamw = std::get_if<AdamWOptions>(&options.optimizer))
       return nn::adamw(device, values, gradients.flat(), optimizer->first.flat(), optimizer->second->flat(),
@@ -129,20 +180,56 @@ struct Step {
                    optimizer->state, with_rate(std::get<SgdOptions>(options.optimizer), now), {&decided, 1});
   }
 
+  float gradient_scale() const { return window.passes > 0 ? static_cast<float>(window.factor()) : next_scale; }
   TensorView of_last_batch(const OwnTensor& tensor) const { return tensor.view.slice(0, 0, last_batch); }
 
   Device device;
   TrainingOptions options;
   Vit model;
   VitBuffer gradients;
-  OwnTensor logits, losses, mean, logits_gradient;
+  std::vector<VitBuffer> nodes;
+  OwnTensor logits, losses, right;
+  OwnTensor sums;  // of each node, and, last, of the last micro-batch
+  OwnTensor mean, logits_gradient;
   std::optional<Optimizer> optimizer = {};
-  float next_scale;            // of the next forward_backward()
-  float scale;                 // that the gradients have
-  bool has_gradients = false;  // Was there a forward_backward()?
+  float next_scale;  // of the next window
+  Window window = {};
   std::int64_t last_batch;
 
  private:
+  static std::int64_t batch_of(const TensorView& images) { return images.shape().rank() > 0 ? images.extent(0) : 0; }
+
+  /// Forward pass, loss and backward pass of one more micro-batch of the window.
+  sycl::event pass(const VitParameters& parameters, const TensorView& images, const TensorView& targets, Window next,
+                   Events after) {
+    const std::int64_t batch = batch_of(images);
+    const bool fits = batch >= 1 && batch <= options.batch;  // if not, the forward pass says so
+    // Before anything is on its way; the passes check the rest.
+    if (fits) nn::require_targets(targets, {batch, model.config().classes});
+    const auto used = [&](const OwnTensor& tensor) { return fits ? tensor.view.slice(0, 0, batch) : tensor.view; };
+    const sycl::event seen = model.forward(parameters, images, used(logits), after);
+    last_batch = batch;
+    next.passes += 1;
+    next.images += batch;
+    window = next;
+    const sycl::event scored = nn::cross_entropy(device, used(logits), targets, used(losses), mean.view,
+                                                 used(logits_gradient), options.loss, window.scale, {&seen, 1},
+                                                 {.images = window.share, .right = used(right), .sums = leaf().sums});
+    return model.backward(parameters, images, used(logits_gradient), gradients, {&scored, 1});
+  }
+
+  TensorView sums_of(std::size_t index) const { return {sums.view.as<float>() + 2 * index, DType::f32, {2}}; }
+  nn::WindowNode node(std::size_t level) const { return {nodes[level].flat(), sums_of(level)}; }
+  nn::WindowNode leaf() const { return {gradients.flat(), sums_of(nodes.size())}; }
+
+  /// out = the last micro-batch and those nodes whose bits are set.
+  sycl::event add_nodes(std::size_t which, const nn::WindowNode& out, Events after) const {
+    std::vector<nn::WindowNode> chosen;
+    for (std::size_t level = 0; level < nodes.size(); ++level)
+      if ((which >> level & 1U) != 0) chosen.push_back(node(level));
+    return nn::window_sum(device, chosen, leaf(), out, after);
+  }
+
   template <class Options>
   static Options with_rate(Options fixed, const UpdateOptions& now) {
     fixed.learning_rate = now.learning_rate.value_or(fixed.learning_rate);
@@ -164,8 +251,13 @@ Plan plan_of(const Device& device, const VitConfig& config, const TrainingOption
   const VitParameters parameters(rehearsal.device(), config, options.dtype);
   const Memory images(rehearsal.device(), bytes_of(DType::f32, shape), "planning");
   const Memory labels(rehearsal.device(), bytes_of(DType::i64, {options.batch}), "planning");
-  step.forward_backward(parameters, {images.data(), DType::f32, shape}, {labels.data(), DType::i64, {options.batch}},
-                        {});
+  const TensorView all{images.data(), DType::f32, shape};
+  const TensorView targets{labels.data(), DType::i64, {options.batch}};
+  step.forward_backward(parameters, all, targets, {});
+  if (options.window > 1) {
+    for (int i = 0; i < 2; ++i) step.accumulate(parameters, all, targets, {});
+    step.sum_window({});
+  }
   if (step.optimizer) step.update(parameters, {}, {});
   return {rehearsal.kernels(), bytes};
 }
@@ -200,6 +292,13 @@ sycl::event TrainingStep::forward_backward(const VitParameters& parameters, cons
   return state_->step.forward_backward(parameters, images, targets, after);
 }
 
+sycl::event TrainingStep::accumulate(const VitParameters& parameters, const TensorView& images,
+                                     const TensorView& targets, std::span<const sycl::event> after) {
+  return state_->step.accumulate(parameters, images, targets, after);
+}
+
+sycl::event TrainingStep::sum_window(std::span<const sycl::event> after) { return state_->step.sum_window(after); }
+
 sycl::event TrainingStep::update(VitParameters& parameters, const UpdateOptions& options,
                                  std::span<const sycl::event> after) {
   return state_->step.update(parameters, options, after);
@@ -219,8 +318,10 @@ void TrainingStep::set_loss_scale(float scale) {
 
 float TrainingStep::loss_scale() const noexcept {
   const Step& step = state_->step;
-  return step.has_gradients ? step.scale : step.next_scale;
+  return step.window.passes > 0 ? step.window.scale : step.next_scale;
 }
+
+float TrainingStep::gradient_scale() const noexcept { return state_->step.gradient_scale(); }
 
 Vit& TrainingStep::model() noexcept { return state_->step.model; }
 const VitConfig& TrainingStep::config() const noexcept { return state_->step.model.config(); }
@@ -238,8 +339,12 @@ StepReport TrainingStep::wait_and_read_report() const {
 }
 
 std::vector<float> TrainingStep::wait_and_read_gradient(std::string_view parameter) const {
+  const Window& window = state_->step.window;
+  if (window.open && window.passes > 1)
+    throw Error("the gradients of " + std::to_string(window.passes) + " micro-batches are not added up yet",
+                "call sum_window() or update() first");
   std::vector<float> values = state_->step.gradients.read(parameter);
-  for (float& value : values) value /= state_->step.scale;
+  for (float& value : values) value /= gradient_scale();
   return values;
 }
 

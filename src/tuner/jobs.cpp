@@ -8,13 +8,14 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/core.h>
-#include <fstream>
 #include <map>
 #include <sstream>
 
 #include "base/head_sizes.hpp"
 #include "catalogue/head_sizes.hpp"
 #include "catalogue/records.hpp"
+#include "io/files.hpp"
+#include "io/messages.hpp"
 
 namespace sylvit::tuner {
 
@@ -52,10 +53,18 @@ std::vector<std::int64_t> numbers_of(const std::string& text) {
   return numbers;
 }
 
+/// A shape is a case to tune, which takes seconds.
+constexpr std::size_t most_shapes = 4096;
+constexpr std::uint64_t largest_shape_file = 1 << 20;
+
 /// "attention 8,6,197,64", "gemm 1576,1152,384", "layer_norm 1576,384"; # begins a comment.
 Shapes shapes_of_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw Error("--shapes is '" + path + "', which is neither vit nor long nor a file that can be read");
+  std::istringstream file;
+  try {
+    file.str(io::read_text(path, "a file of shapes", largest_shape_file));
+  } catch (const Error& error) {
+    throw Error("--shapes is neither vit nor long nor a file that can be read: " + error.failure());
+  }
   Shapes shapes;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
@@ -73,8 +82,10 @@ Shapes shapes_of_file(const std::string& path) {
     else if (kind == "layer_norm" && n.size() == 2)
       shapes.layer_norm.push_back({n[0], n[1]});
     else
-      throw Error(fmt::format("{}, line {}: '{}' is no shape", path, number, line.substr(0, 80)),
+      throw Error(fmt::format("{}, line {}: {} is no shape", path, number, io::in_quotes(line)),
                   "write 'attention B,H,L,d', 'gemm M,N,K' or 'layer_norm ROWS,CHANNELS'");
+    if (shapes.attention.size() + shapes.gemm.size() + shapes.layer_norm.size() > most_shapes)
+      throw Error(fmt::format("{} has more than {} shapes", path, most_shapes));
   }
   return shapes;
 }

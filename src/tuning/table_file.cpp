@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/printable.hpp"
 #include "catalogue/records.hpp"
 #include "tuning/backends.hpp"
 
@@ -219,10 +220,9 @@ TableFile read_table(std::string name, std::string_view backend, std::string_vie
   TableFile file;
   file.name = std::move(name);
   const auto refuse = [&](int record, const std::string& kernel, const std::exception& error) {
-    // A JSON library's sentence may hold bytes of the file; none of them gets into a terminal.
-    std::string reason = error.what();
-    std::erase_if(reason, [](unsigned char c) { return c < 0x20 || c >= 0x7f; });
-    file.problems.push_back({file.name, record, kernel, reason.substr(0, 300)});
+    // A JSON library's sentence may hold bytes of the file.
+    const std::string reason = base::printable(std::string_view(error.what()).substr(0, 300));
+    file.problems.push_back({file.name, record, base::printable(kernel), reason});
   };
   try {
     const Json json = parse_strictly(text);

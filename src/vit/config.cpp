@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/counts.hpp"
 #include "base/head_sizes.hpp"
 #include "base/names.hpp"
 #include "base/require.hpp"
@@ -29,7 +30,6 @@ constexpr std::array patch_sizes{32, 16, 8};
 void VitConfig::check() const {
   const auto number = [](std::int64_t value) { return std::to_string(value); };
   const std::array positive{std::pair{"width", width},
-                            std::pair{"depth", depth},
                             std::pair{"heads", heads},
                             std::pair{"MLP width", mlp},
                             std::pair{"patch", patch},
@@ -37,10 +37,16 @@ void VitConfig::check() const {
                             std::pair{"image width", image_width},
                             std::pair{"channels", channels},
                             std::pair{"classes", classes}};
+  if (classes == 0)
+    throw Error(
+        "the model has 0 classes, which is no head, and every model here has one",
+        "make it with at least 1 (timm: num_classes=1); what the head sees, the features, is the same with any");
   constexpr std::int64_t largest = 1 << 20;
   for (const auto& [name, value] : positive)
     require(value > 0 && value <= largest,
             "the model's " + std::string(name) + " is " + number(value) + ", and must be 1 to " + number(largest));
+  require(depth > 0 && depth <= base::most_blocks,
+          "the model's depth is " + number(depth) + ", and must be 1 to " + number(base::most_blocks));
   require(width % heads == 0,
           "the width " + number(width) + " is not a multiple of the number of heads, " + number(heads));
   require(base::is_head_size(head_size()),

@@ -26,12 +26,12 @@ double bytes_of(const TensorView& view) {
 }  // namespace
 
 void VitPass::done(const std::string& name, double flops, const sycl::event& event, const TensorView& output,
-                   std::initializer_list<const TensorView*> others) {
+                   std::initializer_list<const TensorView*> others, std::optional<GemmProvider> provider) {
   last_.assign(1, event);
   if (!observer_) return;
   double bytes = bytes_of(output);
   for (const TensorView* other : others) bytes += bytes_of(*other);
-  observer_({name, flops, bytes, event, output});
+  observer_({name, flops, bytes, event, output, provider});
 }
 
 // ---- operations
@@ -39,8 +39,10 @@ void VitPass::done(const std::string& name, double flops, const sycl::event& eve
 void VitPass::product(const std::string& name, const Gemm& gemm) {
   need([&] { return gemm_workspace(device_, gemm); });
   const double flops = 2.0 * static_cast<double>(gemm.c.shape().elements()) * static_cast<double>(gemm.a.extent(1));
+  std::optional<GemmProvider> provider;
+  if (observer_) provider = gemm_providers(device_, gemm).front();
   done(name, flops, sylvit::gemm(device_, gemm, memory_.scratch, last_), gemm.c,
-       {&gemm.a, &gemm.b, &gemm.bias, &gemm.residual, &gemm.pre_activation});
+       {&gemm.a, &gemm.b, &gemm.bias, &gemm.residual, &gemm.pre_activation}, provider);
 }
 
 void VitPass::linear(const std::string& name, const TensorView& in, const TensorView& out, const After& then) {

@@ -107,7 +107,7 @@ class VitPass {
   }
   /// Ends a step: the next starts after it. What it wrote and read is for the observer.
   void done(const std::string& name, double flops, const sycl::event& event, const TensorView& output,
-            std::initializer_list<const TensorView*> others = {});
+            std::initializer_list<const TensorView*> others = {}, std::optional<GemmProvider> provider = {});
 
   const Device& device_;
   const VitParameters& parameters_;

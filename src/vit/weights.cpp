@@ -53,12 +53,19 @@ std::vector<float> positions_for(const io::WeightsFile& file, const VitConfig& c
 
 }  // namespace
 
-VitConfig guess_config(const io::WeightsFile& file) {
+TensorConfig config_of_tensors(const io::WeightsFile& file) {
   const auto has = [&](const std::string& name) { return file.find(name) != nullptr; };
   if (!has("patch_embed.proj.weight") || !has("blocks.0.attn.qkv.weight") || !has("blocks.0.mlp.fc1.weight"))
     throw Error(file.name() + " holds no Vision Transformer under timm's names",
                 "patch_embed.proj.weight, blocks.0.attn.qkv.weight and blocks.0.mlp.fc1.weight are expected");
-  VitConfig config;
+  TensorConfig result;
+  VitConfig& config = result.config;
+  result.told = {
+      "width",       "channels",           "patch",    "mlp", "depth", "qk_norm", "gate", "head_scale", "head_alpha",
+      "class_token", "norm_after_pooling", "positions"};
+  const auto tell = [&](bool whether, std::string_view member) {
+    if (whether) result.told.push_back(member);
+  };
   config.width = extent(file, "patch_embed.proj.weight", 0, 4);
   config.channels = extent(file, "patch_embed.proj.weight", 1, 4);
   config.patch = extent(file, "patch_embed.proj.weight", 2, 4);
@@ -74,18 +81,23 @@ VitConfig guess_config(const io::WeightsFile& file) {
   if (config.qk_norm)
     config.heads = std::max<std::int64_t>(1, config.width / extent(file, "blocks.0.attn.q_norm.weight", 0, 1));
   if (config.head_scale) config.heads = extent(file, "blocks.0.attn.head_scale", 0, 1);
+  tell(file.heads() || config.qk_norm || config.head_scale, "heads");
   config.class_token = has("cls_token");
   config.pooling = has("attn_pool.latent")                        ? Pooling::map
                    : has("fc_norm.weight") || !config.class_token ? Pooling::average
                                                                   : Pooling::token;
   config.norm_after_pooling = has("fc_norm.weight");
+  tell(config.pooling != Pooling::token, "pooling");
   config.positions = has("pos_embed") ? Positions::learned : Positions::sincos;
-  if (has("head.weight")) config.classes = extent(file, "head.weight", 0, 2);
+  tell(has("head.weight"), "classes");
+  config.classes = has("head.weight") ? extent(file, "head.weight", 0, 2) : 0;  // 0: no head, which check() refuses
   if (has("pos_embed")) {
     const std::int64_t side = square_root(extent(file, "pos_embed", 1, 3) - (config.class_token ? 1 : 0));
     if (side > 0) config.image_height = config.image_width = side * config.patch;
+    tell(side > 0, "image_height");
+    tell(side > 0, "image_width");
   }
-  return config;
+  return result;
 }
 
 VitConfig adapted_to(VitConfig config, const io::WeightsFile& file) {
@@ -95,9 +107,13 @@ VitConfig adapted_to(VitConfig config, const io::WeightsFile& file) {
 }
 
 VitWeights read_weights(const io::WeightsFile& file, const VitConfig& config) {
+  config.check();  // so that a file cannot make the list endless
   const std::vector<VitParameter> wanted = vit_parameters(config);
+  std::vector<std::string_view> names;
+  for (const VitParameter& parameter : wanted) names.push_back(parameter.name);
+  std::ranges::sort(names);
   for (const io::TensorInfo& info : file.tensors())
-    if (std::ranges::none_of(wanted, [&](const VitParameter& parameter) { return parameter.name == info.name; }))
+    if (!std::ranges::binary_search(names, std::string_view(info.name)))
       throw Error(file.name() + " holds " + io::in_quotes(info.name) + " " + info.shape.text() +
                       ", which this model does not have",
                   "check the model's options, or see 'sylvit info'");

@@ -11,7 +11,11 @@ namespace sylvit::vit {
 /// have parameters in the file. What leaves no trace (score, alpha, …) is as in the default configuration; the number
 /// of heads is guessed (head size 64) unless the format or a tensor tells. Throws Error when the file holds no Vision
 /// Transformer.
-VitConfig guess_config(const io::WeightsFile& file);
+struct TensorConfig {
+  VitConfig config;
+  std::vector<std::string_view> told;  ///< the members (config_json.hpp) that are no guess
+};
+TensorConfig config_of_tensors(const io::WeightsFile& file);
 
 /// Takes over what must agree with the file and is nobody's choice: a class token, and where average pooling has its
 /// norm.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "runtime/recording.hpp"
 #include "runtime/rehearsal.hpp"
 #include "support.hpp"
 
@@ -302,6 +303,49 @@ TEST_SUITE("blas/gemm") {
     const std::size_t many = product(3);
     CHECK(many == 2);
     CHECK(product(1) == many);
+  }
+
+  TEST_CASE("a recording says which provider ran, and what else was submitted") {
+    runtime::Recording recording(device());
+    const std::vector<float> numbers(16 * 16, 0.5F);
+    const OnDevice<float> a(std::span<const float>(numbers), {16, 16});
+    const OnDevice<float> b(std::span<const float>(numbers), {16, 16});
+    const OnDevice<float> c(16 * 16, {16, 16});
+    const OnDevice<float> bias(std::span<const float>(numbers).first(16), {16});
+    Gemm product{.a = a.view(), .b = b.view(), .c = c.view(), .epilogue = Epilogue::bias, .bias = bias.view()};
+    const auto submitted = [&](GemmProvider provider) {
+      product.provider = provider;
+      const Memory scratch(device(), std::max<std::size_t>(1, gemm_workspace(device(), product)), "a test");
+      const auto run = [&] {
+        gemm(recording.device(), product, scratch.data());
+        recording.device().wait();
+      };
+      run();  // which nobody notes
+      CHECK(recording.take().empty());
+      recording.begin();
+      run();
+      recording.end();
+      // It ran, and not only in the notes.
+      CHECK(c.read().front() == 16 * 0.25F + 0.5F);
+      std::vector<runtime::Submission> noted = recording.take();
+      CHECK(recording.take().empty());
+      return noted;
+    };
+    for (const GemmProvider provider : gemm_providers(device(), product)) {
+      CAPTURE(name_of(provider));
+      const std::vector<runtime::Submission> noted = submitted(provider);
+      REQUIRE(noted.size() == 2);
+      if (provider == GemmProvider::builtin) {
+        CHECK(noted[0].functor == "GemmPack");
+        CHECK(noted[1].functor == "Gemm");
+        CHECK(noted[1].record == "gemm");
+        CHECK(noted[1].name.find("GemmEpilogueKind::bias") != std::string::npos);
+      } else {
+        CHECK(noted[0].name == name_of(provider));
+        CHECK(noted[0].functor.empty());
+        CHECK(noted[1].functor == "GemmEpilogue");
+      }
+    }
   }
 
   TEST_CASE("a row of the builtin product has the same bits whatever else there is") {

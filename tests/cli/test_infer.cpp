@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "cli/progress.hpp"
 #include "images/transform.hpp"
@@ -49,6 +51,26 @@ void check_fails(const std::string& arguments, int exit_code, std::initializer_l
   CHECK(result.exit_code == exit_code);
   CHECK(result.output.empty());
   for (const std::string& part : parts) CHECK(result.errors.find(part) != std::string::npos);
+}
+
+/// The whole document of a run that succeeds, and what it said beside it.
+Json document_of(const std::string& arguments, std::string& errors) {
+  const auto result = run_sylvit("infer --json" + arguments);
+  CAPTURE(arguments);
+  CAPTURE(result.errors);
+  REQUIRE(result.exit_code == 0);
+  errors = result.errors;
+  return Json::parse(result.output);
+}
+
+/// A safetensors file with the same tensors and no metadata, as any other program writes it.
+std::string without_metadata(const std::string& weights, const fs::path& to) {
+  const io::SafetensorsFile file = io::SafetensorsFile::open(weights);
+  std::vector<io::OutputTensor> tensors;
+  for (const io::TensorInfo& tensor : file.tensors())
+    tensors.push_back({tensor.name, tensor.dtype, tensor.shape, file.bytes(tensor)});
+  io::write_safetensors(to, tensors);
+  return to;
 }
 
 /// Logits by class, of an answer that has all of them.
@@ -120,6 +142,101 @@ TEST_SUITE("cli/infer") {
     CHECK(run_sylvit("infer" + rest).errors.empty());
   }
 
+  TEST_CASE("a model's options travel with its weights, and options that contradict them are refused by name") {
+    const TemporaryDirectory directory;
+    const std::string weights = directory.path() / "w.safetensors";
+    const std::string model = sizes + " --image-size 16 --score relu --alpha 0.5 --gelu-tanh";
+    REQUIRE(run_sylvit("init" + model + " --seed 3 --output " + weights).exit_code == 0);
+    const std::string rest = " --weights " + weights + image("cmyk.jpg");
+    std::string errors;
+    const Json alone = document_of(rest, errors);
+    CHECK(errors.empty());
+    CHECK(alone["model"] == "width 32, depth 1, MLP 64, patch 8, 2 heads");
+    CHECK(alone["weights"] == weights);
+    CHECK(alone["score"] == "relu");
+    CHECK(alone["alpha"] == 0.5);
+    CHECK(alone["dtype"] == "f32");
+    CHECK(alone["interpolation"] == "bicubic");
+    CHECK(alone["crop_pct"] == 0.9);
+    CHECK(alone["mean"] == Json({0.5, 0.5, 0.5}));
+    CHECK(alone["std"] == Json({0.5, 0.5, 0.5}));
+    CHECK(alone["image_size"] == 16);
+    CHECK(alone["assumed"].empty());
+    CHECK(alone["configuration"]["gelu_tanh"] == true);
+    REQUIRE(!alone["providers"].empty());
+    for (const Json& provider : alone["providers"]) CHECK(find_gemm_provider(provider.get<std::string>()));
+    // The seed and every option say the same; nothing else does.
+    const std::vector<double> logits = logits_of(alone["images"][0]);
+    check_near(logits, logits_of(classified(model + " --seed 3" + image("cmyk.jpg"))[0]));
+    const std::vector<double> softmax = logits_of(classified(tiny + image("cmyk.jpg"))[0]);
+    double apart = 0;
+    for (std::size_t i = 0; i < logits.size(); ++i) apart = std::max(apart, std::abs(logits[i] - softmax[i]));
+    CHECK(apart > 1e-4);
+    check_near(logits, logits_of(classified(rest + " --score relu --alpha 0.5 --gelu-tanh --heads 2")[0]));
+
+    const auto contradicts = [&](const std::string& option, const std::string& written) {
+      check_fails(rest + " " + option, 1,
+                  {option + " contradicts " + weights + ", which was written for " + written,
+                   "leave it out, or add --override"});
+    };
+    contradicts("--score softmax", "relu");
+    contradicts("--alpha 1.0", "alpha 0.5");
+    contradicts("--divisor 9.0", "divisor 0.0");
+    contradicts("--heads 1", "heads 2");
+    contradicts("--gelu-tanh=false", "gelu_tanh true");
+    contradicts("--epsilon 1e-05", "norm_epsilon 1e-06");
+    contradicts("--pool gap", "pooling tok");
+    contradicts("--sincos", "positions learned");
+    contradicts("--qk-norm", "qk_norm false");
+    contradicts("--classes 6", "classes 5");
+    contradicts("--model S/16", "width 32");
+    check_near(softmax, logits_of(classified(rest + " --score softmax --gelu-tanh=false --override")[0]));
+    check_fails(tiny + image("cmyk.jpg") + " --override", 2, {"--override", "--weights"});
+  }
+
+  TEST_CASE("what nothing tells is named in one line with its option") {
+    const TemporaryDirectory directory;
+    const std::string weights = directory.path() / "w.safetensors";
+    REQUIRE(run_sylvit("init" + sizes + " --image-size 16 --seed 3 --output " + weights).exit_code == 0);
+    fs::create_directories(directory.path() / "bare");
+    const std::string bare = without_metadata(weights, directory.path() / "bare" / "model.safetensors");
+    const std::string rest = " --weights " + bare + image("cmyk.jpg");
+    std::string errors;
+    const Json untold = document_of(rest, errors);
+    test::check_contains(errors.substr(0, errors.find('\n')),
+                         {bare, "heads 1 (--heads)", "score softmax (--score)", "gelu_tanh false (--gelu-tanh)",
+                          "norm_epsilon 1e-06 (--epsilon)", "pooling tok (--pool)", "mean 0.5 (--mean)",
+                          "std 0.5 (--std)", "crop_pct 0.9 (--crop-pct)"});
+    CHECK(std::ranges::count(errors, '\n') == 1);
+    CHECK(errors.find("alpha") == std::string::npos);  // softmax has none
+    CHECK(untold["assumed"].size() == 8);
+    const std::string told =
+        " --heads 2 --score relu --alpha 1 --divisor 5 --gelu-tanh=false --epsilon 1e-6 --pool tok "
+        "--mean 0.5,0.5,0.5 --std 0.5,0.5,0.5";
+    CHECK(document_of(rest + told, errors)["assumed"] == Json::array({"crop_pct"}));
+    CHECK(document_of(rest + told + " --crop-pct 0.9", errors)["assumed"].empty());
+    CHECK(errors.empty());
+    CHECK(document_of(rest + " --score relu", errors)["assumed"].size() == 9);
+    test::check_contains(errors.substr(0, errors.find('\n')),
+                         {"alpha 1.0 (--alpha)", "divisor the number of tokens (--divisor)"});
+
+    // timm's config.json tells how images are prepared, where the command line does not.
+    const std::string json = R"({"architecture": "vit_tiny_patch16_224", "model_args": {"num_heads": 2,
+      "embed_dim": 32, "depth": 1, "mlp_ratio": 2.0, "patch_size": 8}, "pretrained_cfg": {"mean": [0.4, 0.5, 0.6],
+      "std": [0.2, 0.3, 0.4], "crop_pct": 1.0, "interpolation": "bilinear", "crop_mode": "center"}})";
+    std::ofstream(directory.path() / "bare" / "config.json") << json;
+    const Json of_timm = document_of(rest, errors);
+    CHECK(of_timm["mean"] == Json({0.4, 0.5, 0.6}));
+    CHECK(of_timm["std"] == Json({0.2, 0.3, 0.4}));
+    CHECK(of_timm["crop_pct"] == 1.0);
+    CHECK(of_timm["configuration"]["heads"] == 2);
+    CHECK(errors.find("bilinear") != std::string::npos);
+    const std::string transform = " --mean 0.4,0.5,0.6 --std 0.2,0.3,0.4 --crop-pct 1";
+    check_near(logits_of(of_timm["images"][0]), logits_of(classified(tiny + transform + image("cmyk.jpg"))[0]));
+    CHECK(document_of(rest + " --mean 0.1,0.1,0.1", errors)["mean"] == Json({0.1, 0.1, 0.1}));
+    check_fails(rest + " --score relu", 1, {"--score relu contradicts", "config.json, which was written for softmax"});
+  }
+
   TEST_CASE("labels, and a subset of the classes") {
     const TemporaryDirectory directory;
     const std::string labels = write_text(directory, "labels",
@@ -156,7 +273,7 @@ TEST_SUITE("cli/infer") {
     const std::string start = tiny + image("rgb8.png");
     check_fails(start + " --labels " + write_text(directory, "three", "a\nb\nc\n"), 1,
                 {"three has 3 labels", "5 classes"});
-    check_fails(start + " --labels /nonexistent", 1, {"/nonexistent", "No such file"});
+    check_fails(start + " --labels /nonexistent", 1, {"/nonexistent does not exist"});
     const auto refused = [&](const std::string& subset, const std::string& part, const std::string& more = "") {
       check_fails(start + more + " --classes-subset " + write_text(directory, "subset", subset), 1, {"subset", part});
     };
@@ -172,6 +289,15 @@ TEST_SUITE("cli/infer") {
     refused("0\ncow\n", "neither a label nor a class number", labels);
     refused("dog\n1\n", "line 2", labels);
     refused("cat\n", "classes 0 and 4", labels);
+    // What has no end, and what waits for somebody who writes.
+    REQUIRE(mkfifo((directory.path() / "pipe").c_str(), 0600) == 0);
+    const std::string large = write_text(directory, "large", std::string(17 << 20, '\n'));
+    for (const char* option : {" --labels ", " --classes-subset "}) {
+      for (const std::string& file : {std::string("/dev/zero"), std::string("/dev/full"), (directory.path() / "pipe").string()})
+        check_fails(start + option + file, 1, {file + " is not a regular file"});
+      check_fails(start + option + large, 1, {"large has 17825792 bytes", "may have 16777216"});
+      check_fails(start + option + directory.path().string(), 1, {"is a directory, not a file of "});
+    }
   }
 
   TEST_CASE("what cannot be read is named, the rest goes on, the exit code is 1") {
@@ -217,9 +343,60 @@ TEST_SUITE("cli/infer") {
     REQUIRE(with_loop.size() == 5);
     CHECK(with_loop[3]["top"].size() == 5);
     CHECK(with_loop[4]["error"].get<std::string>().find("e.jpg") != std::string::npos);
+    REQUIRE(mkfifo((directory.path() / "f.jpg").c_str(), 0600) == 0);
+    const Json with_pipe = classified(tiny + " " + path, 1);
+    REQUIRE(with_pipe.size() == 5);
+    CHECK(with_pipe[4]["error"] == path + "/f.jpg is not a regular file");
     const Json empty = classified(tiny + image("turned.jpg") + " " + path + "/inner.png", 1);
     CHECK(empty[0]["top"].size() == 5);
     CHECK(empty[1]["error"].get<std::string>().find("inner.png has no file") != std::string::npos);
+  }
+
+  TEST_CASE("nothing that a file or its name holds steers a terminal") {
+    const TemporaryDirectory directory;
+    const std::string folder = directory.path() / "\x1b[31m\u202e";
+    fs::create_directory(folder);
+    const std::string named = folder + "/a\x9b\n.png";
+    fs::copy_file(image_directory() / "rgb8.png", named);
+    std::ofstream(folder + "/b\x1b.png") << "no image";
+    const std::string labels = write_text(directory, "labels", "\x1b]0;x\x07\nb\u009b\nc\u2066\n\x7f\n\xff\n");
+    const auto steers = [](const std::string& text) {
+      return std::ranges::any_of(text, [](char c) { return (c >= 0 && c < ' ' && c != '\n') || c == '\x7f'; }) ||
+             text.find("\xc2\x9b") != std::string::npos || text.find("\u202e") != std::string::npos ||
+             text.find("\u2066") != std::string::npos || text.find('\xff') != std::string::npos;
+    };
+    const std::string arguments = tiny + " '" + folder + "' --labels " + labels;
+    const auto text = run_sylvit("infer" + arguments);
+    CHECK(text.exit_code == 1);
+    CHECK(!steers(text.output));
+    CHECK(!steers(text.errors));
+    CHECK(text.output.find(R"(\x1b[31m\xe2\x80\xae/a\x9b\x0a.png)") != std::string::npos);
+    CHECK(text.output.find(R"(  \x1b]0;x\x07)") != std::string::npos);
+    CHECK(text.output.find(R"(  \xff)") != std::string::npos);
+    CHECK(std::ranges::count(text.output, '\n') == 6);
+    CHECK(text.errors.find(R"(/b\x1b.png is neither)") != std::string::npos);
+    CHECK(std::ranges::count(text.errors, '\n') == 2);
+
+    // JSON has the texts themselves, and its bytes are ASCII.
+    const auto json = run_sylvit("infer --json" + arguments);
+    CHECK(json.exit_code == 1);
+    CHECK(std::ranges::all_of(json.output, [](char c) { return c == '\n' || (c >= ' ' && c < '\x7f'); }));
+    const Json images = Json::parse(json.output)["images"];
+    CHECK(images[0]["path"] == folder + "/a\ufffd\n.png");
+    std::vector<std::string> found;
+    for (const Json& one : images[0]["top"]) found.push_back(one["label"]);
+    std::ranges::sort(found);
+    CHECK(found == std::vector<std::string>{"\x1b]0;x\x07", "b\u009b", "c\u2066", "\x7f", "\ufffd"});
+
+    // Words of the command line, whichever part refuses them.
+    for (const char* words : {"infer '\x1b[2J' --top '\x1b[2J'", "info '\x1b[2J'",
+                              "infer '\x1b[2J' --seed 1 --model '\x1b[2J'"}) {
+      const auto refused = run_sylvit(words);
+      CAPTURE(words);
+      CHECK(refused.exit_code != 0);
+      CHECK(!steers(refused.errors));
+      CHECK(refused.errors.find(R"(\x1b[2J)") != std::string::npos);
+    }
   }
 
   TEST_CASE("a wrong command line is 2, a model that cannot be is 1") {
@@ -242,6 +419,10 @@ TEST_SUITE("cli/infer") {
     CHECK(progress_line("images", 0, 9, 1, "", 200) == "[                    ] 0/9 images");
     CHECK(progress_line("images", 1, 7201, 1, "", 200).find("2:00:00 left") != std::string::npos);
     CHECK(progress_line("images", 50, 200, 10, "", 12).size() == 12);
+    // Cut between characters, and with a note that cannot steer the terminal.
+    CHECK(progress_line("ääää", 1, 2, 0, "", 29) == "[==========          ] 1/2 ä");
+    CHECK(progress_line("ääää", 1, 2, 0, "", 30) == "[==========          ] 1/2 ä");
+    CHECK(progress_line("runs", 1, 2, 0, "\x1b[2J", 200) == "[==========          ] 1/2 runs, \\x1b[2J");
     // Standard error is no terminal here.
     std::string many;
     for (int i = 0; i < 40; ++i) many += image("grey.jpg");

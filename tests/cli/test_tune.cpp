@@ -90,7 +90,7 @@ TEST_SUITE("cli/tune") {
     };
     REQUIRE(sylvit::test::RunningSylvit(tune({"tune", "--kernel", "layer_norm"})).wait().exit_code == 0);
     sylvit::test::RunningSylvit running(tune({"tune", "--resume", "--kernel", "layer_norm,attention_forward"}));
-    REQUIRE(running.wait_for_output("attention 1,2,16,32"));  // the first case is done, and written
+    REQUIRE(running.wait_for_output("relu 1,2,16,32"));  // the first case is done, and written
     running.signal(SIGINT);
     const CommandResult result = running.wait();
     CHECK(result.exit_code == 1);
@@ -119,6 +119,13 @@ TEST_SUITE("cli/tune") {
     check("--shapes '" + shapes(directory, "\nattention 1,2\n") + "'", "line 2");
     check("--shapes '" + shapes(directory, "attention 1,2,-3,64\n") + "'", "is no shape");
     check("--shapes '" + shapes(directory, "attention 1,2,3,20\n") + "'", "head size 20");
+    check("--shapes /dev/zero", "/dev/zero is not a regular file");
+    check("--shapes /proc/self/fd/0", "is not a regular file");
+    check("--shapes '" + shapes(directory, std::string(2'000'000, '\n')) + "'", "a file of shapes may have 1048576");
+    std::string many;
+    for (int i = 0; i < 5000; ++i) many += "gemm 8,8,8\n";
+    check("--shapes '" + shapes(directory, many) + "'", "more than 4096 shapes");
+    check("--shapes '" + shapes(directory, "gemm\x1b[2J 8,8,8\n") + "'", R"("gemm\x1b[2J 8,8,8")");
     check("--kernel loss", "'loss' cannot be tuned");
     check("--dtype f8", "f8");
     check("--score softer", "softer");

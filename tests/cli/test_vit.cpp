@@ -7,6 +7,7 @@
 #include "io/safetensors.hpp"
 #include "reference/vit.hpp"
 #include "support.hpp"
+#include "vit/headless.hpp"
 #include "vit/tiny.hpp"
 #include "vit/weights.hpp"
 
@@ -175,14 +176,15 @@ TEST_SUITE("cli/vit") {
     const std::string in = write_input(directory, 12, {0, 1, 2});
     REQUIRE(run_sylvit("init " + tiny + " --image-size 8 --output " + weights).exit_code == 0);
     const std::string rest = " --weights " + weights + " --input " + in + " --output " + out;
-    check_refused("run vit " + tiny + " --gate" + rest, out, {"blocks.0.attn.gate.weight"});
+    const std::string any = rest + " --override";
+    check_refused("run vit " + tiny + " --gate" + any, out, {"blocks.0.attn.gate.weight"});
     const std::string other = "--width 48 --heads 3 --patch 4 ";
-    check_refused("run vit " + other + "--depth 2 --mlp 96" + rest, out,
+    check_refused("run vit " + other + "--depth 2 --mlp 96" + any, out,
                   {"blocks.0.mlp.fc1.weight", "[80, 48]", "[96, 48]"});
-    check_refused("run vit " + other + "--depth 1 --mlp 80" + rest, out, {"blocks.1."});
+    check_refused("run vit " + other + "--depth 1 --mlp 80" + any, out, {"blocks.1."});
     check_refused("run vit " + tiny + " --image-size 16" + rest, out, {"12 x 12", "16"});
-    check_refused("run vit " + tiny + " --channels 1" + rest, out, {"3 channels", "takes 1"});
-    check_refused("run vit " + other + "--depth 2 --mlp 80 --classes 5" + rest, out,
+    check_refused("run vit " + tiny + " --channels 1" + any, out, {"3 channels", "takes 1"});
+    check_refused("run vit " + other + "--depth 2 --mlp 80 --classes 5" + any, out,
                   {"head.weight", "[7, 48]", "[5, 48]"});
     check_refused("run vit " + tiny + " --weights " + in + " --input " + in + " --output " + out, out,
                   {"in12.safetensors", "no Vision Transformer"});
@@ -203,6 +205,65 @@ TEST_SUITE("cli/vit") {
     CHECK(run.errors.find("interpolated to 3 x 3") != std::string::npos);
   }
 
+  TEST_CASE("the file says which model it is, run vit writes what ran, info says where it comes from") {
+    const TemporaryDirectory directory;
+    const std::string weights = directory.path() / "w.safetensors";
+    const std::string out = directory.path() / "out.safetensors";
+    const std::string none = directory.path() / "none.safetensors";
+    const std::string in = write_input(directory, 8, {0, 1, 2});
+    const std::string model = tiny + " --image-size 8 --score relu --alpha 0.5";
+    REQUIRE(run_sylvit("init " + model + " --seed 5 --output " + weights).exit_code == 0);
+    const std::string files = " --input " + in + " --output ";
+    const auto alone = run_sylvit("run vit --weights " + weights + files + out);
+    CAPTURE(alone.errors);
+    REQUIRE(alone.exit_code == 0);
+    CHECK(alone.errors.empty());
+    const std::vector<float> logits = io::SafetensorsFile::open(out).read_f32("logits");
+    const auto ran = nlohmann::json::parse(io::SafetensorsFile::open(out).metadata().at("sylvit.run"));
+    CHECK(ran["weights"] == weights);
+    CHECK(ran["score"] == "relu");
+    CHECK(ran["alpha"] == 0.5);
+    CHECK(ran["dtype"] == "f32");
+    CHECK(ran["device"].is_string());
+    CHECK(!ran["providers"].empty());
+    CHECK(ran["configuration"]["width"] == 48);
+    CHECK(!ran.contains("mean"));
+    CHECK(run_sylvit("info " + out).output.find("\"score\":\"relu\"") != std::string::npos);
+    REQUIRE(run_sylvit("run vit " + model + " --seed 5 --backward" + files + out).exit_code == 0);
+    CHECK(io::SafetensorsFile::open(out).read_f32("logits") == logits);
+    const auto backward = nlohmann::json::parse(io::SafetensorsFile::open(out).metadata().at("sylvit.run"));
+    CHECK(backward["seed"] == 5);
+    CHECK(!backward["providers"].empty());
+    check_refused("run vit --score softmax --weights " + weights + files + none, none,
+                  {"--score softmax contradicts", "w.safetensors, which was written for relu", "--override"});
+    const auto bench = run_sylvit("bench vit --seconds 0 --weights " + weights);
+    CHECK(bench.output.find("width 48, depth 2, MLP 80, patch 4, 3 heads relu forward") == 0);
+    check_refused("bench vit --score softmax --weights " + weights, none, {"--score softmax contradicts"});
+
+    const auto json = nlohmann::json::parse(run_sylvit("info --json --list " + weights).output);
+    const auto& configuration = json.at("configuration");
+    CHECK(configuration["score"] == nlohmann::json({{"value", "relu"}, {"from", "metadata"}}));
+    CHECK(configuration["mean"]["from"] == "config.json");
+    CHECK(json["list"].size() == json["tensors"]);
+    const auto text = run_sylvit("info " + weights).output;
+    CHECK(text.find("  score                relu             metadata\n") != std::string::npos);
+
+    // A model with damage in its metadata is refused, and info says why.
+    std::string bytes = test::read_file(weights);
+    bytes.replace(bytes.find("relu"), 4, "rely");
+    std::ofstream(weights, std::ios::binary) << bytes;
+    check_refused("run vit --weights " + weights + files + none, none, {"w.safetensors", "no score \"rely\""});
+    const auto info = run_sylvit("info " + weights);
+    CHECK(info.exit_code == 0);
+    CHECK(info.output.find("unknown: ") != std::string::npos);
+
+    // Another's config.json stays, and then no weights are written either.
+    const std::string folder = directory.path() / "model.safetensors";
+    std::ofstream(directory.path() / "config.json") << "{}";
+    check_refused("init " + tiny + " --output " + folder, folder, {"config.json", "not written by sylvit"});
+    CHECK(test::read_file(directory.path() / "config.json") == "{}");
+  }
+
   TEST_CASE("the same weights as an .npz of big_vision give the same logits") {
     const TemporaryDirectory directory;
     const std::string weights = directory.path() / "w.safetensors";
@@ -213,10 +274,12 @@ TEST_SUITE("cli/vit") {
     REQUIRE(run_sylvit("init " + tiny + " --image-size 8 --seed 5 --output " + weights).exit_code == 0);
     std::ofstream(npz, std::ios::binary) << as_npz(weights, tiny_config());
     const auto info = run_sylvit("info " + npz + " --list");
-    CHECK(info.output.find("width 48, depth 2, MLP 80, patch 4 (guessed), 7 classes, images of 8 x 8") !=
-          std::string::npos);
-    CHECK(info.output == run_sylvit("info " + weights + " --list").output);
-    CHECK(vit::guess_config(io::WeightsFile::open(npz)).heads == 3);
+    const std::string sizes = "width 48, depth 2, MLP 80, patch 4, 7 classes, images of 8 x 8";
+    const std::string from_file = run_sylvit("info " + weights + " --list").output;
+    CHECK(info.output.find(sizes) != std::string::npos);
+    // The same tensors; where the configuration comes from is another matter.
+    CHECK(info.output.substr(0, info.output.find("  width ")) == from_file.substr(0, from_file.find("  width ")));
+    CHECK(vit::config_of_tensors(io::WeightsFile::open(npz)).config.heads == 3);
 
     REQUIRE(run_sylvit("run vit " + tiny + " --weights " + weights + " --input " + in + " --output " + out).exit_code ==
             0);
@@ -233,6 +296,25 @@ TEST_SUITE("cli/vit") {
     std::filesystem::resize_file(npz, 1000);
     check_refused("run vit " + tiny + " --weights " + npz + " --input " + in + " --output " + none, none,
                   {"w.npz", "1000 bytes", "zip"});
+  }
+
+  TEST_CASE("a model without a head is refused by one sentence, whoever asks for it") {
+    const TemporaryDirectory directory;
+    const std::string out = directory.path() / "out.safetensors";
+    const std::string input = " --input " + write_input(directory, 8, {0, 1, 2}) + " --output " + out;
+    const std::string headless = test::write_headless(directory);
+    const std::initializer_list<std::string> said{"0 classes", "num_classes=1", "features"};
+    const std::string without = "--width 48 --depth 2 --heads 3 --mlp 80 --patch 4 --classes 0";
+    check_refused("init " + without + " --image-size 8 --seed 1 --output " + out, out, said);
+    check_refused("run vit " + without + " --seed 1" + input, out, said);
+    check_refused("bench vit " + without + " --image-size 8 --min-time 0.01", out, said);
+    const std::string sizes = "run vit --width 48 --depth 2 --heads 3 --mlp 80 --patch 4 --weights ";
+    check_refused(sizes + headless + input, out, said);
+    const auto info = run_sylvit("info " + headless);
+    CHECK(info.exit_code == 0);
+    CHECK(info.output.find(" 0 classes") != std::string::npos);
+    // A head that is asked for must be in the file.
+    check_refused("run vit " + tiny + " --weights " + headless + input, out, {"head.weight"});
   }
 
   TEST_CASE("bad images and labels get one sentence") {
@@ -260,10 +342,11 @@ TEST_SUITE("cli/vit") {
       check_refused(
           "run vit " + tiny + " --seed 1 --score relu --input " + in + " --output " + none + " --divisor " + divisor,
           none, {"--divisor", "positive"});
-    check_refused("init --width 1048576 --heads 4096 --depth 1048576 --output " + none, none,
+    check_refused("init --width 1048576 --heads 4096 --depth 4096 --output " + none, none,
                   {"parameters", "this machine's memory"});
-    check_refused("bench vit --width 1048576 --heads 4096 --depth 1048576", none,
+    check_refused("bench vit --width 1048576 --heads 4096 --depth 4096", none,
                   {"cannot allocate", "the device has"});
+    check_refused("init --depth 4097 --output " + none, none, {"depth is 4097", "1 to 4096"});
     check_refused("bench vit " + tiny + " --image-size 8 --batch 1000000000000", none,
                   {"cannot allocate", "the images", "the device has"});
     check_refused("bench vit " + tiny + " --image-size 8 --batch 9223372036854775807", none,

@@ -2,6 +2,7 @@
 // without PyTorch. The file holds images, labels, weights.<parameter>, and for each case of its metadata (name: options
 // of `run vit`) <name>/logits, <name>/loss and every 7th value of <name>/grad.<parameter>.
 #include <cmath>
+#include <deque>
 
 #include "io/safetensors.hpp"
 #include "support.hpp"
@@ -52,9 +53,10 @@ TEST_SUITE("cli/vit_golden") {
     const TemporaryDirectory directory;
     const auto subset = [&](const std::string& file, const std::vector<std::pair<std::string, std::string>>& names) {
       std::vector<io::OutputTensor> tensors;
+      std::deque<std::vector<std::byte>> bytes;
       for (const auto& [from, to] : names) {
         const io::TensorInfo& info = golden.at(from);
-        tensors.push_back({to, info.dtype, info.shape, golden.bytes(info)});
+        tensors.push_back({to, info.dtype, info.shape, bytes.emplace_back(golden.read_bytes(info))});
       }
       const std::string path = directory.path() / file;
       io::write_safetensors(path, tensors);

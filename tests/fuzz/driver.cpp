@@ -1,11 +1,13 @@
 // Runs a fuzz target (fuzz.hpp).
 //
-//     fuzz_NAME [--count N] [--seed N] [FILE…]    without libFuzzer: tries the files, or the seeds and N changed
-//     inputs,
-//                                                 the same ones every time; what crashes it is left in ./crash-input
+//     fuzz_NAME [--count N | --seconds N] [--seed N] [FILE…]
+//                                                 without libFuzzer: tries the files, or the seeds and N changed inputs
+//                                                 (as many as fit in the time), the same ones every time; what crashes
+//                                                 it is left in ./crash-input
 //     fuzz_NAME [libFuzzer's options] DIRECTORY   with libFuzzer: the seeds are written into the directory first
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <fcntl.h>
@@ -104,13 +106,14 @@ class Changes {
 }  // namespace
 
 int main(int count, char** arguments) {
-  std::uint64_t changed = 50'000;
+  std::uint64_t most = 50'000;
+  std::uint64_t seconds = 0;
   std::uint64_t seed = 1;
   std::vector<std::string> files;
   for (int i = 1; i < count; ++i) {
     const std::string word = arguments[i];
-    if ((word == "--count" || word == "--seed") && i + 1 < count)
-      (word == "--count" ? changed : seed) = std::strtoull(arguments[++i], nullptr, 10);
+    if ((word == "--count" || word == "--seconds" || word == "--seed") && i + 1 < count)
+      (word == "--count" ? most : word == "--seconds" ? seconds : seed) = std::strtoull(arguments[++i], nullptr, 10);
     else
       files.push_back(word);
   }
@@ -126,7 +129,9 @@ int main(int count, char** arguments) {
   if (!files.empty()) return 0;
   for (const std::string& input : sylvit::fuzz::seeds()) try_input(input);
   Changes changes(seed);
-  for (std::uint64_t i = 0; i < changed; ++i) try_input(changes.next());
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  std::uint64_t changed = 0;
+  for (; seconds > 0 ? std::chrono::steady_clock::now() < end : changed < most; ++changed) try_input(changes.next());
   std::printf("%llu changed inputs\n", static_cast<unsigned long long>(changed));
   return 0;
 }

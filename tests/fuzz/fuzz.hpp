@@ -25,4 +25,11 @@ inline void require(bool holds) {
   if (!holds) std::abort();
 }
 
+/// What says why an input, called "fuzz", is refused: one line with its name, of a length that a person reads, and
+/// nothing in it that steers a terminal.
+inline void require_sentence(std::string_view text) {
+  require(text.find("fuzz") != std::string_view::npos && text.size() < 2000);
+  for (const char c : text) require(static_cast<unsigned char>(c) >= 0x20 && c != 0x7F);
+}
+
 }  // namespace sylvit::fuzz

@@ -205,6 +205,44 @@ TEST_SUITE("images/images") {
     check_error([&] { decode(repeated(502), "scans.jpg"); }, {"scans.jpg is corrupt", "500 scans"});
   }
 
+  TEST_CASE("extents are read from the beginning of a file") {
+    for (const fs::path& path : image_files()) {
+      const std::string content = read_file(path);
+      const auto bytes = std::as_bytes(std::span(content));
+      CAPTURE(path);
+      CHECK(sylvit::image_extents(bytes, "x") == std::array<std::int64_t, 2>{9, 13});
+      CHECK(sylvit::image_extents(bytes.first(bytes.size() - 20), "x") == std::array<std::int64_t, 2>{9, 13});
+      check_error([&] { sylvit::image_extents(bytes.first(8), "x"); }, {"x is corrupt"});
+    }
+    check_error([&] { sylvit::image_extents({}, "x"); }, {"x is empty"});
+    check_error([&] { sylvit::image_extents(std::as_bytes(std::span("text")), "x"); }, {"neither a JPEG nor a PNG"});
+  }
+
+  TEST_CASE("what is written as PNG is read again") {
+    const Image image = synthetic(19, 7);
+    const std::vector<std::byte> file = sylvit::encode_png(image);
+    CHECK(sylvit::decode_image(file, "x").pixels == image.pixels);
+    const Image grey = sylvit::with_channels(image, 1);
+    CHECK(grey.pixels.size() == 19 * 7);
+    const Image again = sylvit::decode_image(sylvit::encode_png(grey), "x");
+    CHECK(again.pixels == sylvit::with_channels(grey, 3).pixels);
+    CHECK(sylvit::with_channels(again, 1).pixels == grey.pixels);
+    CHECK(sylvit::encode_png(grey).size() < file.size());
+  }
+
+  TEST_CASE("a grey image is resized as each of its three channels would be") {
+    const Image grey = sylvit::with_channels(synthetic(31, 23), 1);
+    const Image colours = sylvit::with_channels(grey, 3);
+    const Image small = sylvit::resized_and_cropped(grey, 8, 0.9);
+    CHECK(small.channels == 1);
+    CHECK(sylvit::with_channels(small, 3).pixels == sylvit::resized_and_cropped(colours, 8, 0.9).pixels);
+    std::vector<float> values(64);
+    sylvit::transform_image(grey, {.size = 8}, values);
+    std::vector<float> three(192);
+    sylvit::transform_image(colours, {.size = 8}, three);
+    CHECK(std::equal(values.begin(), values.end(), three.begin() + 64));
+  }
+
   TEST_CASE("changed bytes give an error or an image, nothing else") {
     std::mt19937 generator(5);
     int images = 0;

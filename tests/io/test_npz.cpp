@@ -12,6 +12,7 @@
 #include <map>
 #include <random>
 
+#include "io/elements.hpp"
 #include "io/npz_writer.hpp"
 #include "io/weights_file.hpp"
 #include "support.hpp"
@@ -466,6 +467,11 @@ TEST_SUITE("io/npz") {
           std::string("Transformer/posembed_input/pos_embedding/x"), std::string("MAPHead_0/LayerNorm_0/scale")})
       check_contains(changed([&](Members& members) { members.emplace_back(name, npy_f32({1}, {1})); }),
                      {"test.npz", ("\"" + name + "\"").c_str(), "understood"});
+    check_contains(changed([](Members& members) {
+                     for (auto& [name, content] : members)
+                       if (name == "head/bias") content = npy_of(npy_dict("<i4", {3}), std::string(12, '\1'));
+                   }),
+                   {"test.npz", "\"head/bias\"", "i32", "floating-point"});
     // Every member of the model is needed, but for these.
     for (const auto& [name, content] : Flax({}).members()) {
       const std::string text = changed(
@@ -543,6 +549,15 @@ TEST_SUITE("io/npz") {
           check_contains(refusal([&] { npz.read_f32(npz.array("f32"), -1, 1); }), {"\"f32\"", "-1"});
           check_contains(refusal([&] { npz.array("f3"); }), {"test.npz", "no member \"f3\""});
         });
+        const std::string integers = npz_of({{"i16", npy_of(npy_dict("<i2", {3}), bytes_of<std::int16_t>({1, -2, 3}))},
+                                             {"u8", npy_of(npy_dict("|u1", {2}), "\x07\xFF")}},
+                                            deflated);
+        with_npz(integers, [&](const NpzFile& npz) {
+          CHECK(npz.array("i16").header.dtype == DType::i16);
+          CHECK(io::as_i64(DType::i16, npz.read(npz.array("i16"), 0, 3)) == std::vector<std::int64_t>{1, -2, 3});
+          CHECK(npz.read(npz.array("u8"), 1, 1) == std::vector<std::byte>{std::byte{255}});
+          check_contains(refusal([&] { npz.read_f32(npz.array("u8"), 0, 2); }), {"\"u8\"", "are u8", "floating-point"});
+        });
       }
     // More than a buffer, so that a part in the middle is reached over several reads.
     std::vector<float> many(100'000);
@@ -593,9 +608,10 @@ TEST_SUITE("io/npz") {
     check_contains(dict("{'order': 1}"), {"unknown key \"order\""});
     check_contains(dict("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3)}"),
                    {"member \"a\"", "Fortran order", "ascontiguousarray"});
-    for (const std::string descr : {"<i4", ">f4", "f4", "<f16", "|O", "<c8", "|V4", "|b1", ""})
-      check_contains(dict("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (6,)}"),
-                     {"member \"a\"", ("\"" + descr + "\"").c_str(), "<f4, <f2, <f8, <V2, |V2"});
+    for (const std::string descr : {"<u4", ">i4", ">f4", "f4", "<f16", "|O", "<c8", "|V4", "|b1", ""})
+      check_contains(
+          dict("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (6,)}"),
+          {"member \"a\"", ("\"" + descr + "\"").c_str(), "<f4, <f2, <f8, <V2, |V2, |u1, |i1, <i2, <i4, <i8"});
     check_contains(with_shape("(2, 3)", 20), {"member \"a\"", "f32 [2, 3] needs 24 bytes but 20 follow"});
     check_contains(with_shape("(2, 3)", 25), {"f32 [2, 3] needs 24 bytes but 25 follow"});
     check_contains(with_shape("(0,)"), {"f32 [0] needs 0 bytes but 24 follow"});
@@ -699,6 +715,67 @@ TEST_SUITE("io/npz") {
     other[8] = 14;
     other[other.find("PK\x01\x02") + 10] = 14;
     check_contains(opening(other), {"test.npz: member \"a\"", "method 14"});
+  }
+
+  TEST_CASE("members cannot share bytes, so that a small file holds no number of large arrays") {
+    // The stored member "a" claims the header and the content of "b" behind it, too: its checksum is that of both.
+    const std::string array = npy_f32({16}, std::vector<float>(16, 1));
+    const std::string a = array + std::string("PK\x03\x04") + std::string(24, '\0');
+    std::string file = npz_of({{"a", a}, {"b", array}});
+    const auto header_of_b = file.find("b.npy") - 30;
+    const auto shared = static_cast<std::uint32_t>(file.find("PK\x01\x02") - (file.find("a.npy") + 5));
+    const std::string size = little(static_cast<std::uint32_t>(a.size()));
+    REQUIRE(shared > a.size());
+    REQUIRE(file.substr(header_of_b, 4) == "PK\x03\x04");
+    replace_all(file, size + size, little(shared) + little(shared));
+    check_contains(refusal([&] { with_npz(file, [](const NpzFile&) {}); }),
+                   {"test.npz", "cannot be read as a zip file"});
+    // A file of many members that all lie in one another is what makes bombs large.
+    check_contains(refusal([&] { with_npz(file, [](const NpzFile& npz) { whole(npz, "b"); }); }), {"test.npz"});
+  }
+
+  TEST_CASE("parts of a deflated array are read in any order, and its checksum with the last") {
+    std::vector<float> many(300'000);
+    for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<float>(i % 1000);
+    const std::string good = npz_of({{"a", npy_f32({300'000}, many)}, {"b", npy_f32({300'000}, many)}}, true);
+    const auto part = [&](const NpzFile& npz, const std::string& name, std::int64_t first, std::int64_t count) {
+      const std::vector<float> expected(many.begin() + first, many.begin() + first + count);
+      CHECK(npz.read_f32(npz.array(name), first, count) == expected);
+    };
+    with_npz(good, [&](const NpzFile& npz) {
+      const NpzFile copy = npz;
+      for (const std::int64_t first : {0, 1000, 50'000, 50'000, 10, 299'000, 0, 299'999}) {
+        part(npz, "a", first, 1);
+        part(copy, "b", first / 2, 1000);
+      }
+      part(npz, "a", 0, 300'000);
+    });
+    std::string damaged = good;
+    damaged[damaged.find("b.npy") - 30 - 200] ^= 1;  // late in "a"
+    with_npz(damaged, [&](const NpzFile& npz) {
+      part(npz, "a", 0, 1000);
+      part(npz, "b", 0, 300'000);
+      check_contains(refusal([&] {
+                       npz.read_f32(npz.array("a"), 1000, 100'000);
+                       npz.read_f32(npz.array("a"), 101'000, 199'000);
+                     }),
+                     {"test.npz: member \"a\""});
+    });
+  }
+
+  TEST_CASE("a file that another program cuts while it is open is an Error when it is read") {
+    const test::TemporaryDirectory directory;
+    const std::string path = directory.path() / "x.npz";
+    std::mt19937 random(1);
+    std::vector<float> noise(200'000);
+    for (float& value : noise) value = static_cast<float>(random());
+    for (const bool deflated : {false, true}) {
+      std::ofstream(path, std::ios::binary) << npz_of({{"a", npy_f32({200'000}, noise)}}, deflated);
+      const NpzFile npz = NpzFile::parse(io::ByteSource::open(path, "a file"));
+      CHECK(whole(npz, "a") == noise);
+      std::filesystem::resize_file(path, 100'000);
+      check_contains(refusal([&] { whole(npz, "a"); }), {path + " ends after 100000 bytes", "was longer"});
+    }
   }
 
   TEST_CASE("mutations are refused with a sentence or are read") {

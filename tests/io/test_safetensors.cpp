@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <deque>
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
@@ -118,7 +119,7 @@ TEST_CASE("safetensors: a file comes back as it was written") {
     CHECK(info.dtype == tensors[i].dtype);
     CHECK(info.shape == tensors[i].shape);
     CHECK(file.find(info.name) == &info);
-    const auto bytes = file.bytes(info);
+    const auto bytes = file.read_bytes(info);
     CHECK(std::equal(bytes.begin(), bytes.end(), tensors[i].bytes.begin(), tensors[i].bytes.end()));
   }
   CHECK(file.read_f32("z first", Shape{2, 3}) == a);
@@ -201,8 +202,8 @@ TEST_CASE("safetensors: conversions to f32 and i64") {
     check_contains(refusal([&] { file.read_i64("bool"); }), {"\"bool\"", "BOOL", "I64"});
     check_contains(refusal([&] { file.read_f32("f64", Shape{3, 1}); }), {"\"f64\"", "[3]", "[3, 1]"});
     check_contains(refusal([&] { file.read_i64("q"); }), {"no tensor \"q\"", R"("u8", "i8")", "and 1 more"});
-    check_contains(refusal([&] { file.bytes({"far", DType::u8, {9999}, 0, 9999}); }), {"\"far\"", "[0, 9999)"});
-    check_contains(refusal([&] { file.bytes({"far", DType::u8, {9}, 9, 3}); }), {"\"far\"", "[9, 3)"});
+    check_contains(refusal([&] { file.read_bytes({"far", DType::u8, {9999}, 0, 9999}); }), {"\"far\"", "[0, 9999)"});
+    check_contains(refusal([&] { file.read_bytes({"far", DType::u8, {9}, 9, 3}); }), {"\"far\"", "[9, 3)"});
   });
 }
 
@@ -220,7 +221,7 @@ TEST_CASE("safetensors: a type that is not read does no harm until its tensor is
     with_exact_copy(file_of(header(dtype, "[2,2]", bytes), size + 2), [&](const SafetensorsFile& file) {
       CHECK(file.read_i64("b") == std::vector<std::int64_t>{1, 1});
       CHECK(file.at("a").dtype_text() == dtype);
-      CHECK(file.bytes(file.at("a")).size() == size);
+      CHECK(file.read_bytes(file.at("a")).size() == size);
       check_contains(refusal([&] { file.read_f32("a"); }), {"\"a\"", dtype, "BF16"});
       check_contains(refusal([&] { file.read_i64("a"); }), {"\"a\"", dtype, "I64"});
     });
@@ -402,6 +403,20 @@ TEST_CASE("safetensors: many tensors are read in reasonable time") {
   });
 }
 
+TEST_CASE("safetensors: a file that another program cuts while it is open is an Error when it is read") {
+  const Directory directory;
+  const fs::path path = directory / "x.safetensors";
+  const std::vector<float> numbers(100'000, 1.0F);
+  const std::vector<std::int64_t> whole(1000, 7);
+  write_safetensors(path, std::vector<OutputTensor>{{"a", DType::f32, {100'000}, bytes_of(numbers)},
+                                                    {"b", DType::i64, {1000}, bytes_of(whole)}});
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  fs::resize_file(path, 300'000);
+  check_contains(refusal([&] { file.read_f32("a"); }), {"x.safetensors ends after 300000 bytes", "was longer"});
+  check_contains(refusal([&] { file.read_bytes(file.at("a")); }), {"ends after 300000 bytes"});
+  check_contains(refusal([&] { file.read_i64("b"); }), {"ends after", "bytes"});
+}
+
 TEST_CASE("safetensors: paths that are no files") {
   const Directory directory;
   const auto opening = [](const fs::path& path) { return refusal([&] { SafetensorsFile::open(path); }); };
@@ -490,11 +505,12 @@ void mutate(std::string& file, std::mt19937_64& random) {
 /// gives a file that says the same.
 void check_accepted(const SafetensorsFile& file) {
   std::vector<OutputTensor> again;
+  std::deque<std::vector<std::byte>> kept;
   std::string data;
   for (const sylvit::io::TensorInfo& info : file.tensors()) {
     if (!info.foreign.empty()) return;  // it cannot be written
     REQUIRE(info.begin == data.size());
-    const auto bytes = file.bytes(info);
+    const auto& bytes = kept.emplace_back(file.read_bytes(info));
     REQUIRE(bytes.size() == sylvit::size_of(info.dtype) * static_cast<std::size_t>(info.shape.elements()));
     REQUIRE(file.find(info.name) == &info);
     data.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());

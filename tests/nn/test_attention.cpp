@@ -318,6 +318,34 @@ TEST_SUITE("nn/attention") {
         }
   }
 
+  TEST_CASE("softmax with large scales, where one key has nearly all the weight") {
+    std::vector<AttentionCase> cases;
+    for (const DType dtype : types)
+      for (const float scale : {0.5F, 2.0F, 8.0F})
+        for (const std::int64_t head_size : {16, 64})
+          for (const std::int64_t queries : {2, 40})
+            for (const std::int64_t keys : {2, 8, 197})
+              cases.push_back({.batch = 1,
+                               .queries = queries,
+                               .keys = keys,
+                               .head_size = head_size,
+                               .score = Score::softmax,
+                               .dtype = dtype,
+                               .scale = scale});
+    cases.push_back({.heads = 4,
+                     .kv_heads = 2,
+                     .queries = 19,
+                     .keys = 70,
+                     .score = Score::softmax,
+                     .dtype = DType::bf16,
+                     .causal = true,
+                     .head_scale = true,
+                     .scale = 2.0F,
+                     .lengths = {70, 33},
+                     .packed = true});
+    check_all(cases);
+  }
+
   TEST_CASE("large scores stay finite where the maths does") {
     // Scores of about ±1e4: softmax picks the largest, everything else stays a plain product.
     for (const Score score : {Score::softmax, Score::relu, Score::softplus, Score::sigmoid, Score::silu, Score::gelu}) {

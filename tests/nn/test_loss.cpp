@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "nn/loss.hpp"
 #include "nn/training_support.hpp"
 #include "reference/loss.hpp"
@@ -96,6 +98,75 @@ TEST_SUITE("nn/loss") {
           const OnDevice<float> soft_in{std::span(soft), Shape{c.batch, c.classes}};
           check<T, T>(c, noise<T>(c.batch * c.classes, 4, 4.0F), soft_in.view(), exact(soft), options);
         }
+  }
+
+  TEST_CASE_TEMPLATE("an image is right where its largest logit is wanted, and sums are those of the batch", T, float,
+                     bf16, f16) {
+    for (const Case& c : cases)
+      for (const Loss loss : {Loss::softmax, Loss::sigmoid}) {
+        CAPTURE(c.batch);
+        CAPTURE(c.classes);
+        // Few different logits, so that the largest is often there several times: the first one counts.
+        std::vector<T> logits = noise<T>(c.batch * c.classes, 5, 2.0F);
+        for (T& logit : logits) logit = T(std::round(static_cast<float>(logit)));
+        const auto soft = soft_targets(c);
+        auto labels = labels_for(c);
+        std::vector<float> of_labels;
+        std::vector<float> of_soft;
+        for (std::int64_t b = 0; b < c.batch; ++b) {
+          const auto row =
+              std::span(logits).subspan(static_cast<std::size_t>(b * c.classes), static_cast<std::size_t>(c.classes));
+          const auto wanted = std::span(soft).subspan(static_cast<std::size_t>(b * c.classes), row.size());
+          const auto first = std::ranges::max_element(row, {}, [](T z) { return static_cast<float>(z); }) - row.begin();
+          if (b % 2 == 0) labels[static_cast<std::size_t>(b)] = first;
+          of_labels.push_back(labels[static_cast<std::size_t>(b)] == first ? 1.0F : 0.0F);
+          of_soft.push_back(wanted[static_cast<std::size_t>(first)] == *std::ranges::max_element(wanted) ? 1.0F : 0.0F);
+        }
+        const OnDevice<T> in{std::span<const T>(logits), Shape{c.batch, c.classes}};
+        const OnDevice<std::int64_t> hard_in{std::span<const std::int64_t>(labels), Shape{c.batch}};
+        const OnDevice<float> soft_in{std::span(soft), Shape{c.batch, c.classes}};
+        for (const bool hard : {true, false}) {
+          const Guarded<float> losses(Shape{c.batch});
+          const Guarded<float> mean(Shape{1});
+          const Guarded<float> right(Shape{c.batch});
+          const Guarded<float> sums(Shape{2});
+          nn::cross_entropy(training_device(), in.view(), hard ? hard_in.view() : soft_in.view(), losses.view(),
+                            mean.view(), {}, {.loss = loss}, 1.0F, {}, {.right = right.view(), .sums = sums.view()});
+          CHECK(right.read() == (hard ? of_labels : of_soft));
+          const auto count = std::accumulate(of_labels.begin(), of_labels.end(), 0.0F);
+          if (hard) CHECK(sums.read()[1] == count);
+          CHECK(sums.read()[0] / static_cast<float>(c.batch) == mean.read()[0]);
+        }
+      }
+  }
+
+  TEST_CASE("the gradient of a mean over more images than are there") {
+    const Case c{3, 7};
+    const auto logits = noise<float>(21, 1, 3.0F);
+    const OnDevice<float> in{std::span(logits), Shape{3, 7}};
+    const auto labels = labels_for(c);
+    const OnDevice<std::int64_t> targets{std::span(labels), Shape{3}};
+    const auto gradient_over = [&](std::int64_t images) {
+      const OnDevice<float> losses(3, {3});
+      const OnDevice<float> mean(1, {1});
+      const OnDevice<float> gradient(21, {3, 7});
+      nn::cross_entropy(training_device(), in.view(), targets.view(), losses.view(), mean.view(), gradient.view(), {},
+                        1.0F, {}, {.images = images});
+      return gradient.read();
+    };
+    std::vector<double> expected = exact(gradient_over(0));
+    for (double& value : expected) value *= 3.0 / 16;
+    check_close(gradient_over(16), expected, 1e-6, 0);
+    CHECK(gradient_over(3) == gradient_over(0));
+    const OnDevice<float> one(1, {1});
+    const OnDevice<float> two(2, {2});
+    const OnDevice<float> losses(3, {3});
+    const auto counted = [&](const nn::LossCounts& counts) {
+      nn::cross_entropy(training_device(), in.view(), targets.view(), losses.view(), one.view(), {}, {}, 1, {}, counts);
+    };
+    check_error([&] { counted({.sums = two.view()}); }, {"sums", "right"});
+    check_error([&] { counted({.right = losses.view()}); }, {"count of right images", "overlaps"});
+    check_error([&] { counted({.images = -1}); }, {"-1 images"});
   }
 
   TEST_CASE("an image's loss does not depend on the rest of the batch") {

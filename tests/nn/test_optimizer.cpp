@@ -211,6 +211,47 @@ TEST_SUITE("nn/optimizer") {
     }
   }
 
+  TEST_CASE("nodes of the tree are added one after the other") {
+    for (const std::int64_t count : {1, 7, 9, 4095, 8193, 100003})
+      for (const std::uint32_t nodes : {0U, 1U, 3U, 20U})
+        for (const bool in_place : {false, true}) {
+          CAPTURE(count);
+          CAPTURE(nodes);
+          std::vector<float> sum = noise<float>(count, 1);
+          std::vector<float> sums = noise<float>(2, 2);
+          const Guarded<float> leaf({count}, sum);
+          const Guarded<float> leaf_sums({2}, sums);
+          const Guarded<float> out({count});
+          const Guarded<float> out_sums(Shape{2});
+          std::vector<Guarded<float>> memory;
+          std::vector<nn::WindowNode> added;
+          for (std::uint32_t n = 0; n < nodes; ++n) {
+            const auto values = noise<float>(count, 10 + n);
+            const auto more = noise<float>(2, 40 + n);
+            memory.emplace_back(Shape{count}, values);
+            memory.emplace_back(Shape{2}, more);
+            for (std::size_t i = 0; i < values.size(); ++i) sum[i] += values[i];
+            for (std::size_t i = 0; i < 2; ++i) sums[i] += more[i];
+          }
+          for (std::size_t n = 0; n < memory.size(); n += 2) added.push_back({memory[n].view(), memory[n + 1].view()});
+          const nn::WindowNode from{leaf.view(), leaf_sums.view()};
+          nn::window_sum(training_device(), added, from, in_place ? from : nn::WindowNode{out.view(), out_sums.view()});
+          CHECK(same_bits((in_place ? leaf : out).read(), sum));
+          CHECK(same_bits((in_place ? leaf_sums : out_sums).read(), sums));
+        }
+    const OnDevice<float> some(8, {8});
+    const OnDevice<float> fewer(7, {7});
+    const OnDevice<float> sums(4, {4});
+    const nn::WindowNode leaf{some.view(), sums.view().slice(0, 0, 2)};
+    const auto sum = [&](const nn::WindowNode& node, const nn::WindowNode& out) {
+      nn::window_sum(training_device(), {&node, 1}, leaf, out);
+    };
+    check_error([&] { sum({fewer.view(), leaf.sums}, leaf); }, {"gradients of a node", "[8]", "[7]"});
+    check_error([&] { sum(leaf, leaf); }, {"overlaps"});
+    check_error([&] { sum({some.view(), sums.view()}, leaf); }, {"sums", "[4]"});
+    check_error([&] { nn::window_sum(training_device(), std::vector<nn::WindowNode>(21, leaf), leaf, leaf); }, {"21"});
+  }
+
   TEST_CASE("whole steps are repeatable to the bit") {
     std::vector<float> first;
     for (int repeat = 0; repeat < 3; ++repeat) {

@@ -11,8 +11,9 @@ import sys
 NEEDED = {
     "libsylvit.so": ["sylvit::Device::open(", "sylvit::attention_forward(", "sylvit::attention_backward(", "sylvit::gemm(",
                      "sylvit::Vit::forward(", "sylvit::VitWeights::load(", "typeinfo for sylvit::Error", "sylvit_model_run",
-                     "sylvit_last_error"],
+                     "sylvit_last_error", "sylvit_attention_forward", "sylvit::KernelSource::read("],
     "libsylvit_images.so": ["sylvit::read_image(", "sylvit::transform_image("],
+    "libsylvit_data.so": ["sylvit::ImageSet::open("],
 }
 
 
@@ -32,7 +33,7 @@ def problem_of(symbol, declared):
     parts = qualified.split("::")
     if parts[0] != "sylvit" or len(parts) < 2:
         return "is not in namespace sylvit"
-    if parts[1] in {"runtime", "nn", "io", "blas", "tuning", "kernels", "reference", "c", "cli"}:
+    if parts[1] in {"runtime", "nn", "data", "io", "blas", "tuning", "kernels", "reference", "c", "cli"}:
         return f"is in the library's own namespace sylvit::{parts[1]}"
     for part in parts[1:]:
         part = part.lstrip("~")

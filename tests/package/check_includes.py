@@ -9,7 +9,7 @@ SYSTEM = re.compile(r"^/usr/(include/(c\+\+|x86_64-linux-gnu|aarch64-linux-gnu|l
                     r"lib/(gcc|llvm[^/]*|clang)|lib/x86_64-linux-gnu/)")
 # Plain files in /usr/include are the C library's but for what other packages put there.
 PLAIN = re.compile(r"^/usr/include/[a-z0-9_-]+\.h$")
-FOREIGN = re.compile(r"/(nlohmann|fmt|CLI|doctest|oneapi/mkl|openblas)/|/(zip|zipconf|jpeglib|jconfig|jmorecfg|png|pngconf|"
+FOREIGN = re.compile(r"/(nlohmann|fmt|CLI|doctest|oneapi/mkl|openblas)/|/(zip|zipconf|archive|archive_entry|jpeglib|jconfig|jmorecfg|png|pngconf|"
                      r"pnglibconf|zlib|zconf|cblas|mkl\w*)\.h$")
 
 

@@ -2,9 +2,12 @@
 """Looks at what sylvit compare writes as its readers do: report.json against its JSON schema, and the page in Chromium, on a
 phone and on a desk, in light and in dark: does anything overflow, is anything fetched, is there something to see?
 
-    check_compare.py SYLVIT SCHEMA SCREENSHOTS      (SCREENSHOTS: a directory that gets the pictures)
+    check_page.py SYLVIT SCHEMA SCREENSHOTS      (SCREENSHOTS: a directory that gets the pictures)
+
+Without a browser only the report is checked, and the exit code is 77: skipped.
 """
 import copy
+import csv
 import functools
 import http.server
 import json
@@ -43,11 +46,13 @@ def check_schema(reports):
     good = json.loads(reports[0].read_text())
     result = lambda r: r["runs"][0]["results"][0]
     faults = {
-        "a newer schema": lambda r: r.update(schema=2),
+        "a newer schema": lambda r: r.update(schema=3),
         "an unknown key": lambda r: r["runs"][0].update(colour="red"),
         "a missing key": lambda r: result(r).pop("speeds"),
         "an unknown type": lambda r: result(r).update(dtype="f8"),
         "a text for a number": lambda r: result(r)["speeds"][0].update(gflops="fast"),
+        "a time that is a text": lambda r: result(r)["speeds"][0]["ms"].update(samples=["1"]),
+        "an engine without a name": lambda r: result(r)["engines"][0].pop("engine"),
         "an unknown pass": lambda r: result(r)["speeds"][0].update({"pass": "sideways"}),
         "no run": lambda r: r.update(runs=[]),
         "a fingerprint that is none": lambda r: r["runs"][0]["models"][0].update(weights_fingerprint="x"),
@@ -57,6 +62,25 @@ def check_schema(reports):
         change(bad)
         if validator.is_valid(bad):
             failures.append(f"the schema does not refuse {what}")
+
+
+# ---- report.csv
+
+def check_csv(folder):
+    rows = list(csv.DictReader((folder / "report.csv").open(newline="")))
+    results = [(run, one) for run in json.loads((folder / "report.json").read_text())["runs"] for one in run["results"]]
+    if len(rows) != len(results):
+        failures.append(f"{folder.name}: report.csv has {len(rows)} rows, and there are {len(results)} results")
+    for row, (run, one) in zip(rows, results):
+        expected = {"machine": run["machine"], "dtype": one["dtype"], "error": one["error"],
+                    "model": run["models"][one["model"]]["label"]}
+        for speed in one["speeds"]:
+            passes = "forward" if speed["pass"] == "forward" else "forward_backward"
+            expected[f"{passes}_b{speed['batch']}_ms_median"] = speed["ms"]["median"]
+        for column, value in expected.items():
+            there = float(row[column] or "nan") if isinstance(value, float) else row[column]
+            if there != value:
+                failures.append(f"{folder.name}: {column} is {there} in report.csv and {value} in report.json")
 
 
 # ---- the page
@@ -87,6 +111,14 @@ function faults(frame, width, scheme) {
                && e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0)
       found.push(name(e) + ' is too narrow for what is in it');
   }
+  // Names beside points, and numbers on axes, cover no other text.
+  for (const svg of page.querySelectorAll('svg')) {
+    const texts = [...svg.querySelectorAll('text')].map(e => [e, e.getBoundingClientRect()]);
+    texts.forEach(([one, a], i) => texts.slice(i + 1).forEach(([other, b]) => {
+      if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2)
+        found.push(name(one) + ' covers ' + name(other));
+    }));
+  }
   for (const entry of view.performance.getEntriesByType('resource')) found.push('fetches ' + entry.name);
   return found;
 }
@@ -100,6 +132,7 @@ onload = () => {
 };
 """
 BROKEN = ("<!doctype html><meta charset=utf-8><title>broken</title><body style='margin:0'><div style='width:1300px'>wide</div>"
+          "<svg width=90 height=40><text x=5 y=20>over</text><text x=9 y=22>under</text></svg>"
           "<p style='width:60px'>narrow<span style='display:block;width:90px'>wide</span></p><img src='/missing.png'>")
 
 
@@ -122,10 +155,18 @@ class Pages(http.server.SimpleHTTPRequestHandler):
         super().do_GET()
 
 
+def browser():
+    """Chromium or Chrome; not as a snap, which has its own /tmp and sees neither profile nor pictures here."""
+    for name in ("chromium", "google-chrome", "google-chrome-stable"):
+        path = shutil.which(name)
+        if path and not path.startswith("/snap/"):
+            return path
+    return None
+
+
 def chromium(*words):
-    browser = shutil.which("chromium") or sys.exit("chromium is not installed; ci/setup --test does that")
     with tempfile.TemporaryDirectory() as profile:
-        return subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+        return subprocess.run([browser(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
                                "--disable-component-update", "--no-first-run", "--hide-scrollbars",
                                f"--user-data-dir={profile}", *words], capture_output=True, text=True, timeout=120).stdout
 
@@ -149,7 +190,7 @@ def check_pages(root, pages):
         text = text.replace(entity, character)
     result = json.loads(text)
     broken = " ".join(result.pop("broken desk light"))
-    for fault in ("pixels wide", "beyond the page", "too narrow", "fetches"):
+    for fault in ("pixels wide", "beyond the page", "too narrow", "covers", "fetches"):
         if fault not in broken:
             failures.append(f"the check itself is blind: it does not see that a page {fault}")
     if len(result) != len(every):
@@ -193,8 +234,27 @@ with tempfile.TemporaryDirectory() as directory:
     long["runs"][0]["command"] = "sylvit compare --images " + "/a/very/long/path" * 12
     (root / "long.json").write_text(json.dumps(long))
     compare("--merge", str(root / "plain" / "report.json"), str(root / "long.json"), "--out", str(root / "merged"))
-    check_schema([root / "plain" / "report.json", root / "merged" / "report.json"])
-    check_pages(root, ["plain", "merged"])
+    # Beside a baseline of a quarter of its times, and a report as the first schema wrote it.
+    fast = copy.deepcopy(report)
+    for one in fast["runs"][0]["results"]:
+        for speed in one["speeds"]:
+            speed["ms"] = {key: [ms / 4 for ms in value] if key == "samples" else value / (1 if key == "count" else 4)
+                           for key, value in speed["ms"].items()}
+            speed["ms"]["count"] = len(speed["ms"]["samples"])
+    (root / "fast.json").write_text(json.dumps(fast))
+    compare("--merge", str(root / "plain" / "report.json"), "--baseline", str(root / "fast.json"), "--max-slowdown", "1e9",
+            "--out", str(root / "beside"))
+    old = pathlib.Path(__file__).with_name("schema1.json")
+    compare("--merge", str(old), "--out", str(root / "old"))
+    every = ["plain", "merged", "beside", "old"]
+    check_schema([root / page / "report.json" for page in every])
+    for page in every:
+        check_csv(root / page)
+    if browser():
+        check_pages(root, every)
 
+if not browser() and not failures:
+    print("report.json keeps to its schema; skipped, because there is no Chromium: the look at the page")
+    sys.exit(77)
 print("\n".join(failures) or f"report.json keeps to its schema, and the page is sound at {list(WIDTHS.values())} pixels")
 sys.exit(1 if failures else 0)

@@ -1,8 +1,10 @@
 #include <sylvit/training.hpp>
 
+#include <bit>
 #include <cstring>
 #include <thread>
 
+#include "base/counts.hpp"
 #include "nn/loss.hpp"
 #include "nn/optimizer.hpp"
 #include "reference/vit.hpp"
@@ -44,6 +46,23 @@ std::vector<std::byte> bytes_of(const TensorView& view) {
   device().wait();
   if (!bytes.empty()) device().queue().memcpy(bytes.data(), view.data(), bytes.size()).wait();
   return bytes;
+}
+
+std::vector<float> numbers_of(const TensorView& view) {
+  const std::vector<std::byte> bytes = bytes_of(view);
+  std::vector<float> numbers(bytes.size() / sizeof(float));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+
+/// The sum of a window's micro-batches: each half by itself, the first half as large as a power of two.
+std::vector<float> tree_sum(std::span<const std::vector<float>> leaves) {
+  if (leaves.size() == 1) return leaves[0];
+  const std::size_t half = std::bit_ceil(leaves.size()) / 2;
+  std::vector<float> sum = tree_sum(leaves.first(half));
+  const std::vector<float> rest = tree_sum(leaves.subspan(half));
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += rest[i];
+  return sum;
 }
 
 const AdamWOptions adamw{.weight_decay = 0.5F};
@@ -223,7 +242,7 @@ TEST_SUITE("vit/training") {
       const Device& on = rehearsal.device();
       const VitConfig config = tiny_vit();
       VitParameters parameters(on, config, dtype);
-      TrainingStep step(on, config, {.dtype = dtype, .batch = 3, .optimizer = adamw});
+      TrainingStep step(on, config, {.dtype = dtype, .batch = 3, .optimizer = adamw, .window = 4});
       const std::size_t made = rehearsal.kernels().size();
       CHECK(made > 20);
       const Memory images(on, 1 << 20, "a test");
@@ -232,6 +251,10 @@ TEST_SUITE("vit/training") {
         step.train(parameters, {images.data(), DType::f32, image_shape(config, 3)},
                    {targets.data(), target, target == DType::f32 ? Shape{3, config.classes} : Shape{3}},
                    {.max_norm = 1});
+      for (int i = 0; i < 4; ++i)
+        step.accumulate(parameters, {images.data(), DType::f32, image_shape(config, 3)},
+                        {targets.data(), DType::i64, {3}});
+      step.update(parameters);
       CHECK(rehearsal.kernels().size() == made);
       for (const runtime::KernelName& more : std::span(rehearsal.kernels()).subspan(made)) FAIL_CHECK(more.type);
     }
@@ -293,6 +316,131 @@ TEST_SUITE("vit/training") {
       return bits_of(step, parameters);
     };
     CHECK(run(3) == run(2));
+  }
+
+  TEST_CASE("micro-batches are added up in a tree that depends on their number alone") {
+    const VitConfig config = options()[1].second;
+    const Batch batch(config);
+    for (const DType dtype : {DType::f32, DType::f16}) {
+      const VitParameters parameters = parameters_of(device(), config, dtype);
+      TrainingStep step(device(), config, {.dtype = dtype, .batch = 2, .window = 9});
+      // Each of two and one images in turn: which images they are does not matter here.
+      const auto images_of = [](std::int64_t i) { return i % 3 == 2 ? 1 : 2; };
+      const auto accumulate = [&](std::int64_t i) {
+        step.accumulate(parameters, batch.images.view().slice(0, i % 2, images_of(i)),
+                        batch.targets.view().slice(0, i % 2, images_of(i)));
+      };
+      std::vector<std::vector<float>> leaves;
+      std::int64_t images = 0;
+      for (std::int64_t i = 0; i < 9; ++i) {
+        accumulate(i);
+        step.sum_window();
+        CHECK(step.gradient_scale() == step.loss_scale() * static_cast<float>(images_of(i)) / 2);
+        leaves.push_back(numbers_of(step.gradients().flat()));
+      }
+      for (std::int64_t count = 1; count <= 9; ++count) {
+        CAPTURE(count);
+        images = 0;
+        for (std::int64_t i = 0; i < count; ++i) {
+          accumulate(i);
+          images += images_of(i);
+        }
+        step.sum_window();
+        CHECK(step.gradient_scale() == static_cast<float>(step.loss_scale() * static_cast<double>(images) / 2));
+        CHECK(same_bits(numbers_of(step.gradients().flat()), tree_sum(std::span(leaves).first(base::size(count)))));
+      }
+    }
+  }
+
+  TEST_CASE("accumulation is the large batch, also where the last micro-batch is smaller") {
+    for (const std::size_t i : {0, 3}) {
+      const VitConfig config = options()[i].second;
+      const Batch batch(config);
+      TrainingOptions wanted{.batch = 3, .optimizer = adamw};
+      const auto trained = [&](std::vector<std::int64_t> parts) {
+        wanted.batch = parts.front();
+        wanted.window = static_cast<std::int64_t>(parts.size());
+        VitParameters parameters = parameters_of(device(), config, DType::f32);
+        TrainingStep step(device(), config, wanted);
+        for (int update = 0; update < 2; ++update) {
+          std::int64_t first = 0;
+          for (const std::int64_t count : parts) {
+            step.accumulate(parameters, batch.images.view().slice(0, first, count),
+                            batch.targets.view().slice(0, first, count));
+            first += count;
+          }
+          if (update == 1) step.sum_window();
+          if (update == 0) step.update(parameters, {.learning_rate = 0.01F, .max_norm = 0.5F});
+        }
+        std::map<std::string, std::vector<double>> gradients;
+        for (const VitParameter& parameter : vit_parameters(config))
+          gradients[parameter.name] = exact(step.wait_and_read_gradient(parameter.name));
+        return std::pair(gradients, step.wait_and_read_report().norm);
+      };
+      const auto [expected, norm] = trained({3});
+      for (const std::vector<std::int64_t>& parts : {std::vector<std::int64_t>{1, 1, 1}, {2, 1}}) {
+        const auto [got, got_norm] = trained(parts);
+        CHECK(std::abs(got_norm - norm) < 1e-5F * norm);
+        double largest = 0;
+        for (const auto& [name, values] : expected)
+          for (const double value : values) largest = std::max(largest, std::abs(value));
+        for (const auto& [name, values] : expected) {
+          CAPTURE(name);
+          const std::vector<float> narrow(got.at(name).begin(), got.at(name).end());
+          CHECK(difference(narrow, values, 0.01 * largest) < 2e-4);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("a window of one micro-batch has the bits of a step without windows") {
+    const VitConfig config = options()[1].second;
+    const Batch batch(config);
+    for (const float scale : {1.0F, 3.0F}) {
+      const auto trained = [&](std::int64_t window) {
+        VitParameters parameters = parameters_of(device(), config, DType::bf16);
+        TrainingStep step(
+            device(), config,
+            {.dtype = DType::bf16, .batch = 3, .loss_scale = scale, .optimizer = adamw, .window = window});
+        for (int i = 0; i < 2; ++i) {
+          if (window > 1) {
+            step.accumulate(parameters, batch.images.view(), batch.targets.view());
+            step.update(parameters, update_of(i));
+          } else {
+            step.train(parameters, batch.images.view(), batch.targets.view(), update_of(i));
+          }
+        }
+        return bits_of(step, parameters);
+      };
+      CHECK(trained(1) == trained(4));
+    }
+  }
+
+  TEST_CASE("windows that cannot be are errors, and the memory of one grows with its logarithm") {
+    const VitConfig config = tiny_vit();
+    const Batch batch(config);
+    VitParameters parameters = parameters_of(device(), config, DType::f32);
+    TrainingStep step(device(), config, {.batch = 3, .optimizer = sgd, .window = 2});
+    const auto accumulate = [&] { step.accumulate(parameters, batch.images.view(), batch.targets.view()); };
+    check_error([&] { step.sum_window(); }, {"no window", "accumulate()"});
+    accumulate();
+    (void)step.wait_and_read_gradient("head.bias");
+    check_error([&] { step.forward_backward(parameters, batch.images.view(), batch.targets.view()); },
+                {"window of 1 micro-batches", "sum_window()"});
+    accumulate();
+    check_error(accumulate, {"window of 2 micro-batches is full", "TrainingOptions::window"});
+    check_error([&] { (void)step.wait_and_read_gradient("head.bias"); }, {"2 micro-batches", "sum_window()"});
+    step.update(parameters);
+    (void)step.wait_and_read_gradient("head.bias");
+    step.forward_backward(parameters, batch.images.view(), batch.targets.view());
+    for (const std::int64_t window : {std::int64_t{0}, std::int64_t{1} << 21})
+      check_error([&] { (void)training_bytes(device(), config, {.window = window}); },
+                  {"window of " + std::to_string(window), "1 to 1048576"});
+    const std::size_t flat = step.gradients().flat().span_bytes();
+    const auto bytes = [&](std::int64_t window) { return training_bytes(device(), config, {.window = window}); };
+    CHECK(bytes(2) == bytes(1) + flat + 8);
+    CHECK(bytes(3) == bytes(4));
+    CHECK(bytes(1024) == bytes(1) + 10 * (flat + 8));
   }
 
   TEST_CASE("an update whose gradients are not finite changes nothing and is counted") {

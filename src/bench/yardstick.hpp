@@ -1,4 +1,5 @@
-// What the device's GEMM reaches: the ceiling that bench commands compare with.
+// What the device's GEMM reaches: the yardstick that speeds are compared with. It is no limit: other work may be
+// faster.
 #pragma once
 
 #include <sylvit/gemm.hpp>
@@ -13,11 +14,11 @@
 namespace sylvit::bench {
 
 /// A product of 1024 x 1024 matrices of one type, by whichever provider is the fastest.
-class Ceiling {
+class Yardstick {
  public:
   static constexpr std::int64_t size = 1024;
 
-  explicit Ceiling(const Device& device, DType dtype = DType::f32)
+  explicit Yardstick(const Device& device, DType dtype = DType::f32)
       : device_(device), tensors_(device, "the benchmark") {
     const Gemm product{.a = tensors_.random(dtype, {size, size}),
                        .b = tensors_.random(dtype, {size, size}),

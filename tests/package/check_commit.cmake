@@ -1,0 +1,57 @@
+# cmake/commit.cmake writes the commit that is built, says where files differ, and touches nothing that has not changed.
+#   cmake -DPROJECT=<the project's sources> -DGIT=<git> -DFOLDER=<an empty one> -P check_commit.cmake
+file(REMOVE_RECURSE ${FOLDER})
+file(MAKE_DIRECTORY ${FOLDER}/repository/inside)
+set(output ${FOLDER}/commit.cpp)
+
+# written(<variable> <sources> [<git>]): the commit that is written for these sources.
+function(written variable sources)
+  execute_process(COMMAND ${CMAKE_COMMAND} -DSOURCE=${sources} -DOUTPUT=${output} "-DGIT=${ARGN}" -P
+                          ${PROJECT}/cmake/commit.cmake COMMAND_ERROR_IS_FATAL ANY)
+  file(READ ${output} text)
+  if(NOT text MATCHES "build_commit\\(\\) { return \"([^\"]*)\"; }")
+    message(FATAL_ERROR "no commit in: ${text}")
+  endif()
+  set(${variable} ${CMAKE_MATCH_1} PARENT_SCOPE)
+endfunction()
+
+function(expect commit pattern what)
+  if(NOT commit MATCHES "^${pattern}$")
+    message(FATAL_ERROR "${what}: '${commit}' is not of the form ${pattern}")
+  endif()
+endfunction()
+
+function(git)
+  execute_process(COMMAND ${GIT} -C ${FOLDER}/repository -c user.name=test -c user.email=test@example.org
+                          -c commit.gpgsign=false ${ARGN} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+set(digits "[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]+")
+git(init --quiet)
+file(WRITE ${FOLDER}/repository/file "one\n")
+file(WRITE ${FOLDER}/repository/inside/file "one\n")
+git(add .)
+git(commit --quiet --message first)
+git(tag v9.9)  # names are not wanted
+written(first ${FOLDER}/repository ${GIT})
+expect("${first}" "${digits}" "a clean tree")
+file(TIMESTAMP ${output} before "%s")
+execute_process(COMMAND ${CMAKE_COMMAND} -E sleep 1.1)
+written(again ${FOLDER}/repository ${GIT})
+file(TIMESTAMP ${output} after "%s")
+if(NOT again STREQUAL first OR NOT before STREQUAL after)
+  message(FATAL_ERROR "the same commit was written twice: '${first}', '${again}'")
+endif()
+file(WRITE ${FOLDER}/repository/file "two\n")
+written(dirty ${FOLDER}/repository ${GIT})
+expect("${dirty}" "${first}-dirty" "a changed file")
+git(commit --quiet --all --message second)
+written(second ${FOLDER}/repository ${GIT})
+expect("${second}" "${digits}" "another commit")
+if(second STREQUAL first)
+  message(FATAL_ERROR "another commit has the same name")
+endif()
+written(inside ${FOLDER}/repository/inside ${GIT})
+expect("${inside}" "unknown" "sources inside another project's repository")
+written(none ${FOLDER}/repository "")
+expect("${none}" "unknown" "no git")
