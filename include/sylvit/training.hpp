@@ -81,11 +81,20 @@ using OptimizerOptions = std::variant<std::monostate, AdamWOptions, SgdOptions>;
 struct UpdateOptions {
   std::optional<float> learning_rate = {};  ///< empty: that of the optimiser's options
   float max_norm = 0.0F;                    ///< clip the norm of all gradients to this; 0: no clipping
+  /// Weight decay is times this instead of the learning rate, as BigVision's is times the schedule alone; rates of
+  /// single parameters do not change it. SGD's decay then pulls the parameters instead of adding to their gradients.
+  std::optional<float> decay_factor = {};
+  float average_decay = 0.9999F;  ///< TrainingOptions::average: the share that stays of it
 };
 
 /// The usual rule, and the default: weight decay acts on parameters of more than one axis (matrices, positions, class
 /// token), not on biases and norms.
 SYLVIT_API bool decays_by_rank(const VitParameter& parameter);
+/// BigVision's rule: weight decay acts on the weights of linear layers and of the patch embedding.
+SYLVIT_API bool decays_by_weight(const VitParameter& parameter);
+/// Timm's layer decay: a parameter's rate is decay^n, n layers before the head. The embeddings are the first layer,
+/// each block is one, the norm behind them belongs to the last block.
+SYLVIT_API float layer_rate(const VitConfig& config, const VitParameter& parameter, float decay);
 
 /// How a training step is made.
 struct TrainingOptions {
@@ -96,6 +105,8 @@ struct TrainingOptions {
   std::optional<float> loss_scale = {};                  ///< empty: default_loss_scale(dtype)
   OptimizerOptions optimizer = {};                       ///< none: update() is not there
   std::function<bool(const VitParameter&)> decays = {};  ///< Does weight decay act on it? Empty: decays_by_rank
+  std::function<float(const VitParameter&)> rate = {};   ///< what its learning rate is multiplied with. Empty: 1
+  bool average = false;                                  ///< keep a moving average of the parameters
   std::int64_t window = 1;  ///< the most micro-batches that accumulate() is given before an update, up to 2^20
 };
 
@@ -107,8 +118,8 @@ struct StepReport {
   std::int64_t skipped = 0;  ///< updates that did not
 };
 
-/// Bytes that a TrainingStep of these options allocates: activations, scratch memory, gradients and the optimiser's
-/// moments, without the parameters.
+/// Bytes that a TrainingStep of these options allocates: activations, scratch memory, gradients and their sums, the
+/// optimiser's moments and the average, without the parameters.
 SYLVIT_API std::size_t training_bytes(const Device& device, const VitConfig& config, const TrainingOptions& options);
 
 /// A training step of a Vision Transformer on a device: its model, gradients, loss and optimiser.
@@ -171,6 +182,10 @@ class SYLVIT_API TrainingStep {
   const VitBuffer& gradients() const noexcept;
   /// loss_scale(); of a window, times its images, by TrainingOptions::batch.
   float gradient_scale() const noexcept;
+  /// The moving average of the parameters over all updates: a <- a + (1 - decay) (p - a), beginning with the parameters
+  /// before the first. VitParameters::assign() takes it for a model that is to run with it. Throws Error without
+  /// TrainingOptions::average, and before the first update.
+  const VitBuffer& average() const;
   /// f32 [B, classes].
   TensorView logits() const;
   /// Each image's loss, without the loss scale, f32 [B].

@@ -90,6 +90,8 @@ class SYLVIT_API VitParameters {
 
   /// Writes one parameter; call update_copy() after the last one. Waits.
   void write(std::string_view name, std::span<const float> values);
+  /// Takes all parameters from a buffer of the same model, such as a moving average, with their 16-bit copy. Waits.
+  void assign(const VitBuffer& values);
   /// Timm's initialisation from a seed: the same bits on every device and toolchain. Waits.
   void initialise(std::uint64_t seed);
   /// Brings the 16-bit copy up to date. Waits.

@@ -58,7 +58,8 @@ using AllKernels = List<kernels::AttentionForwardKernel,
                         kernels::SquareSumsKernel,
                         kernels::WriteStepControlKernel,
                         kernels::AdamWKernel,
-                        kernels::SgdKernel>;
+                        kernels::SgdKernel,
+                        kernels::AverageKernel>;
 // clang-format on
 
 namespace detail {

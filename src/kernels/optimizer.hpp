@@ -4,9 +4,12 @@
 //     AdamW:  p ← p (1 - lr wd)       m ← m + (1 - β₁)(g' - m)      v ← β₂ v + (1 - β₂) g'²
 //             p ← p - lr/(1 - β₁ᵗ) m / (sqrt(v / (1 - β₂ᵗ)) + ε)
 //     SGD:    d = g' + wd p           m ← μ m + d                   p ← p - lr (m, or with Nesterov d + μ m)
+//     after either, where it is wanted:                             a ← a + (1 - δ)(p - a)
 //
-// The formulas are PyTorch's. wd acts on the segments of the buffer whose decay is 1. The scale undoes a loss scale. If
-// the norm is not finite, the step is skipped: the control says so and nothing else changes, t neither.
+// The formulas are PyTorch's. wd acts on the segments of the buffer whose decay is 1, and lr is lr times a segment's
+// rate. BigVision's decay is no share of lr: p ← p (1 - f wd) with a factor f of the caller's, in SGD too, which then
+// has d = g'. The scale undoes a loss scale. If the norm is not finite, the step is skipped: the control says so and
+// nothing else changes, t neither.
 //
 // A work-group owns a run of lanes x columns x steps elements. A run may cross the borders of segments (|), so it is
 // taken piece by piece; the first segment is found by bisection.
@@ -188,10 +191,11 @@ struct WriteStepControlKernel : Description<OptimizerConfig, StepControlArgument
   static constexpr int local_floats(const OptimizerConfig& config) { return config.local_floats(); }
 };
 
-/// Which part of the buffer has weight decay: segment s reaches from the end of the one before to ends[s].
-struct DecaySegments {
+/// What differs from one part of the buffer to the next: segment s reaches from the end of the one before to ends[s].
+struct ParameterSegments {
   const std::int64_t* ends;  ///< ascending; the last is the number of parameters
-  const float* decay;        ///< 1 or 0
+  const float* decay;        ///< 1 or 0: whether weight decay acts on it
+  const float* rate;         ///< what the learning rate is multiplied with
   int count;
 
   /// The first segment that reaches beyond an element.
@@ -209,15 +213,15 @@ struct DecaySegments {
   }
 };
 
-/// piece(begin, end, decay) for each part of this work-group's run that lies in one segment.
+/// piece(begin, end, decay, rate) for each part of this work-group's run that lies in one segment.
 template <OptimizerConfig config, class Piece>
-[[gnu::always_inline]] inline void each_piece(const DecaySegments& segments, const sycl::nd_item<3>& item,
+[[gnu::always_inline]] inline void each_piece(const ParameterSegments& segments, const sycl::nd_item<3>& item,
                                               std::int64_t count, Piece&& piece) {
   std::int64_t begin = group_of(item, 2) * config.run();
   const std::int64_t end = begin + config.run() < count ? begin + config.run() : count;
   for (int segment = segments.find(begin); begin < end && segment < segments.count; ++segment) {
     const std::int64_t stop = segments.ends[segment] < end ? segments.ends[segment] : end;
-    piece(begin, stop, segments.decay[segment]);
+    piece(begin, stop, segments.decay[segment], segments.rate[segment]);
     begin = stop;
   }
 }
@@ -230,7 +234,7 @@ struct AdamWArguments {
   float* second;  ///< v
   void* copy;     ///< the parameters in type T; null: not wanted
   const StepControl* control;
-  DecaySegments segments;
+  ParameterSegments segments;
   std::int64_t count;
   float learning_rate;
   float beta1;
@@ -239,6 +243,8 @@ struct AdamWArguments {
   float log_beta2;
   float epsilon;
   float weight_decay;
+  float decay_factor;      ///< f
+  std::int32_t separates;  ///< 1: weight decay is times f; 0: times the learning rate
 };
 
 /// T: the type of the copy; float: there is none.
@@ -260,19 +266,22 @@ struct AdamW {
     const float gain1 = 1.0F - args.beta1;
     const float gain2 = 1.0F - args.beta2;
     T* copy = static_cast<T*>(args.copy);
-    each_piece<config>(args.segments, item, args.count, [&](std::int64_t begin, std::int64_t end, float decay) {
-      const float keep = 1.0F - args.learning_rate * args.weight_decay * decay;
-      each_column<config.lanes, config.columns>(begin, end, lane, [&](int /*x*/, std::int64_t i) {
-        const float g = args.gradients[i] * control.factor;
-        const float m = args.first[i] + gain1 * (g - args.first[i]);
-        const float v = args.beta2 * args.second[i] + gain2 * g * g;
-        const float p = args.parameters[i] * keep - step * m / (sycl::sqrt(v) * second_factor + args.epsilon);
-        args.first[i] = m;
-        args.second[i] = v;
-        args.parameters[i] = p;
-        if constexpr (copies) copy[i] = static_cast<T>(p);
-      });
-    });
+    each_piece<config>(
+        args.segments, item, args.count, [&](std::int64_t begin, std::int64_t end, float decay, float rate) {
+          const float decay_factor = args.separates != 0 ? args.decay_factor : args.learning_rate * rate;
+          const float keep = 1.0F - decay_factor * args.weight_decay * decay;
+          const float pace = step * rate;
+          each_column<config.lanes, config.columns>(begin, end, lane, [&](int /*x*/, std::int64_t i) {
+            const float g = args.gradients[i] * control.factor;
+            const float m = args.first[i] + gain1 * (g - args.first[i]);
+            const float v = args.beta2 * args.second[i] + gain2 * g * g;
+            const float p = args.parameters[i] * keep - pace * m / (sycl::sqrt(v) * second_factor + args.epsilon);
+            args.first[i] = m;
+            args.second[i] = v;
+            args.parameters[i] = p;
+            if constexpr (copies) copy[i] = static_cast<T>(p);
+          });
+        });
   }
 };
 
@@ -287,11 +296,13 @@ struct SgdArguments {
   float* momentum;  ///< m
   void* copy;       ///< the parameters in type T; null: not wanted
   const StepControl* control;
-  DecaySegments segments;
+  ParameterSegments segments;
   std::int64_t count;
   float learning_rate;
   float friction;  ///< μ
   float weight_decay;
+  float decay_factor;      ///< f
+  std::int32_t separates;  ///< 1: weight decay is times f and pulls the parameter; 0: it adds to the gradient
   std::int32_t nesterov;
 };
 
@@ -307,23 +318,57 @@ struct Sgd {
     if (control.apply == 0) return;
     const int lane = lane_of(item);
     T* copy = static_cast<T*>(args.copy);
-    each_piece<config>(args.segments, item, args.count, [&](std::int64_t begin, std::int64_t end, float decay) {
-      const float pull = args.weight_decay * decay;
-      each_column<config.lanes, config.columns>(begin, end, lane, [&](int /*x*/, std::int64_t i) {
-        const float d = args.gradients[i] * control.factor + pull * args.parameters[i];
-        const float m = args.friction * args.momentum[i] + d;
-        const float direction = args.nesterov != 0 ? d + args.friction * m : m;
-        const float p = args.parameters[i] - args.learning_rate * direction;
-        args.momentum[i] = m;
-        args.parameters[i] = p;
-        if constexpr (copies) copy[i] = static_cast<T>(p);
-      });
-    });
+    each_piece<config>(
+        args.segments, item, args.count, [&](std::int64_t begin, std::int64_t end, float decay, float rate) {
+          const float pull = args.separates != 0 ? 0.0F : args.weight_decay * decay;
+          const float keep = args.separates != 0 ? 1.0F - args.decay_factor * args.weight_decay * decay : 1.0F;
+          const float pace = args.learning_rate * rate;
+          each_column<config.lanes, config.columns>(begin, end, lane, [&](int /*x*/, std::int64_t i) {
+            const float d = args.gradients[i] * control.factor + pull * args.parameters[i];
+            const float m = args.friction * args.momentum[i] + d;
+            const float direction = args.nesterov != 0 ? d + args.friction * m : m;
+            const float p = sycl::fma(-pace, direction, args.parameters[i] * keep);
+            args.momentum[i] = m;
+            args.parameters[i] = p;
+            if constexpr (copies) copy[i] = static_cast<T>(p);
+          });
+        });
   }
 };
 
 struct SgdKernel : Description<OptimizerConfig, SgdArguments, Parameters::type> {
   static constexpr const char *header = "optimizer.hpp", *functor = "Sgd", *arguments = "SgdArguments";
+};
+
+/// Launched as AdamW is, after it.
+struct AverageArguments {
+  const float* parameters;
+  float* average;  ///< a
+  const StepControl* control;
+  std::int64_t count;
+  float gain;  ///< 1 - δ
+};
+
+template <OptimizerConfig config>
+struct Average {
+  using Arguments = AverageArguments;
+  static_assert(config.valid());
+
+  [[gnu::always_inline]] static void run(const Arguments& arguments, const sycl::nd_item<3>& item, float* /*local*/) {
+    const Arguments args = arguments;
+    if (args.control->apply == 0) return;
+    const std::int64_t begin = group_of(item, 2) * config.run();
+    const float* parameters = args.parameters + begin;
+    float* average = args.average + begin;
+    const int count = args.count - begin < config.run() ? static_cast<int>(args.count - begin) : config.run();
+    each_column<config.lanes, config.columns>(0, count, lane_of(item), [&](int /*x*/, int i) {
+      average[i] = sycl::fma(args.gain, parameters[i] - average[i], average[i]);
+    });
+  }
+};
+
+struct AverageKernel : Description<OptimizerConfig, AverageArguments, Parameters::none> {
+  static constexpr const char *header = "optimizer.hpp", *functor = "Average", *arguments = "AverageArguments";
 };
 
 }  // namespace sylvit::kernels

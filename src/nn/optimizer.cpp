@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -65,32 +64,38 @@ float logarithm(float beta) { return static_cast<float>(std::log(static_cast<dou
 Segments::Segments(const Device& device, std::span<const Segment> segments) {
   std::vector<std::int64_t> ends;
   std::vector<float> decay;
+  std::vector<float> rate;
   for (const Segment& segment : segments) {
     if (segment.count < 0) throw Error("a segment of parameters has " + std::to_string(segment.count) + " elements");
+    require_number(is_not_negative(segment.rate), "an optimiser", "rate of a parameter", segment.rate);
     if (segment.count == 0) continue;
     total_ += segment.count;
     const float value = segment.decays ? 1.0F : 0.0F;
-    if (!decay.empty() && decay.back() == value) {
+    if (!decay.empty() && decay.back() == value && rate.back() == segment.rate) {
       ends.back() = total_;
     } else {
       ends.push_back(total_);
       decay.push_back(value);
+      rate.push_back(segment.rate);
     }
   }
   count_ = static_cast<int>(ends.size());
   if (count_ == 0) return;
-  const std::size_t ends_bytes = ends.size() * sizeof(std::int64_t);
-  std::vector<std::byte> both(ends_bytes + decay.size() * sizeof(float));
-  std::memcpy(both.data(), ends.data(), ends_bytes);
-  std::memcpy(both.data() + ends_bytes, decay.data(), decay.size() * sizeof(float));
-  memory_ = Memory(device, both.size(), "the segments of the parameters");
-  runtime::copy(device, memory_.data(), both.data(), both.size()).wait();
+  std::vector<std::byte> all;
+  const auto append = [&](const auto& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  };
+  append(ends);
+  append(decay);
+  append(rate);
+  memory_ = Memory(device, all.size(), "the segments of the parameters");
+  runtime::copy(device, memory_.data(), all.data(), all.size()).wait();
 }
 
-kernels::DecaySegments Segments::on_device() const {
-  return {.ends = memory_.as<std::int64_t>(),
-          .decay = reinterpret_cast<const float*>(memory_.as<std::int64_t>() + count_),
-          .count = count_};
+kernels::ParameterSegments Segments::on_device() const {
+  const auto* decay = reinterpret_cast<const float*>(memory_.as<std::int64_t>() + count_);
+  return {.ends = memory_.as<std::int64_t>(), .decay = decay, .rate = decay + count_, .count = count_};
 }
 
 StepState::StepState(const Device& device, std::int64_t parameters)
@@ -183,9 +188,18 @@ void check(const SgdOptions& options) {
   require_number(is_not_negative(options.weight_decay), operation, "weight decay", options.weight_decay);
 }
 
+void check(const UpdateOptions& options) {
+  constexpr const char* operation = "update";
+  if (options.decay_factor)
+    require_number(is_not_negative(*options.decay_factor), operation, "decay factor", *options.decay_factor);
+  require_number(is_share(options.average_decay), operation, "average's decay", options.average_decay);
+  require_number(is_not_negative(options.max_norm), operation, "largest norm", options.max_norm);
+}
+
 sycl::event adamw(const Device& device, const TensorView& parameters, const TensorView& gradients,
                   const TensorView& first_moment, const TensorView& second_moment, const TensorView& copy,
-                  const Segments& segments, const StepState& state, const AdamWOptions& options, Events after) {
+                  const Segments& segments, const StepState& state, const AdamWOptions& options, Events after,
+                  std::optional<float> decay_factor) {
   constexpr const char* operation = "adamw";
   require_flat(operation,
                {{"gradients", gradients},
@@ -211,13 +225,15 @@ sycl::event adamw(const Device& device, const TensorView& parameters, const Tens
                  .log_beta1 = logarithm(options.beta1),
                  .log_beta2 = logarithm(options.beta2),
                  .epsilon = options.epsilon,
-                 .weight_decay = options.weight_decay},
+                 .weight_decay = options.weight_decay,
+                 .decay_factor = decay_factor.value_or(0.0F),
+                 .separates = decay_factor ? 1 : 0},
                 after);
 }
 
 sycl::event sgd(const Device& device, const TensorView& parameters, const TensorView& gradients,
                 const TensorView& momentum, const TensorView& copy, const Segments& segments, const StepState& state,
-                const SgdOptions& options, Events after) {
+                const SgdOptions& options, Events after, std::optional<float> decay_factor) {
   constexpr const char* operation = "sgd";
   require_flat(operation, {{"gradients", gradients}, {"parameters", parameters}, {"momentum", momentum}}, copy,
                segments, state);
@@ -235,7 +251,27 @@ sycl::event sgd(const Device& device, const TensorView& parameters, const Tensor
                  .learning_rate = options.learning_rate,
                  .friction = options.momentum,
                  .weight_decay = options.weight_decay,
+                 .decay_factor = decay_factor.value_or(0.0F),
+                 .separates = decay_factor ? 1 : 0,
                  .nesterov = options.nesterov ? 1 : 0},
+                after);
+}
+
+sycl::event average(const Device& device, const TensorView& parameters, const TensorView& average,
+                    const StepState& state, float decay, Events after) {
+  constexpr const char* operation = "average";
+  const Shape shape{state.parameters()};
+  require_dense(parameters, DType::f32, shape, operation, "parameters");
+  require_dense(average, DType::f32, shape, operation, "average");
+  require_apart(average, {parameters}, operation, "average");
+  require_number(is_share(decay), operation, "decay", decay);
+  const auto config = config_for(device);
+  return launch(device, catalogue::kernel<kernels::AverageKernel>(config), groups_over(shape[0], config),
+                {.parameters = parameters.as<float>(),
+                 .average = average.as<float>(),
+                 .control = state.control(),
+                 .count = shape[0],
+                 .gain = 1.0F - decay},
                 after);
 }
 

@@ -12,6 +12,7 @@
 #include <sylvit/training.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "kernels/optimizer.hpp"
@@ -22,7 +23,8 @@ namespace sylvit::nn {
 /// A part of the flat buffers, e.g. one parameter.
 struct Segment {
   std::int64_t count;
-  bool decays;  ///< Does weight decay act on it?
+  bool decays;        ///< Does weight decay act on it?
+  float rate = 1.0F;  ///< what the learning rate is multiplied with
 };
 
 /// The segments in device memory. Neighbours that agree are one. Construction waits until they are there.
@@ -32,7 +34,7 @@ class Segments {
 
   /// Elements of all segments.
   std::int64_t total() const { return total_; }
-  kernels::DecaySegments on_device() const;
+  kernels::ParameterSegments on_device() const;
 
  private:
   Memory memory_;
@@ -87,16 +89,23 @@ sycl::event write_step_control(const Device& device, const TensorView& gradients
 /// Throws Error naming the first number that cannot be. The optimisers ask by themselves.
 void check(const AdamWOptions& options);
 void check(const SgdOptions& options);
+void check(const UpdateOptions& options);
 
 /// PyTorch's AdamW. copy: the parameters in bf16 or f16 for the next forward pass; empty: none. A skipped step changes
-/// nothing.
+/// nothing. decay_factor: UpdateOptions::decay_factor.
 sycl::event adamw(const Device& device, const TensorView& parameters, const TensorView& gradients,
                   const TensorView& first_moment, const TensorView& second_moment, const TensorView& copy,
-                  const Segments& segments, const StepState& state, const AdamWOptions& options, Events after = {});
+                  const Segments& segments, const StepState& state, const AdamWOptions& options, Events after = {},
+                  std::optional<float> decay_factor = {});
 
-/// PyTorch's SGD without dampening; weight decay is added to the gradient. The momentum starts as zeros.
+/// PyTorch's SGD without dampening; weight decay is added to the gradient unless it has a factor of its own. The
+/// momentum starts as zeros.
 sycl::event sgd(const Device& device, const TensorView& parameters, const TensorView& gradients,
                 const TensorView& momentum, const TensorView& copy, const Segments& segments, const StepState& state,
-                const SgdOptions& options, Events after = {});
+                const SgdOptions& options, Events after = {}, std::optional<float> decay_factor = {});
+
+/// average = decay average + (1 - decay) parameters, f32, after an optimiser's step. A skipped step changes nothing.
+sycl::event average(const Device& device, const TensorView& parameters, const TensorView& average,
+                    const StepState& state, float decay, Events after = {});
 
 }  // namespace sylvit::nn

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/counts.hpp"
 #include "nn/loss.hpp"
@@ -50,7 +51,8 @@ std::vector<nn::Segment> segments_of(const VitBuffer& buffer, const TrainingOpti
     const std::int64_t end =
         i + 1 < parameters.size() ? buffer.offset(parameters[i + 1].name) : buffer.flat().shape().elements();
     const bool decays = options.decays ? options.decays(parameters[i]) : decays_by_rank(parameters[i]);
-    segments.push_back({end - buffer.offset(parameters[i].name), decays});
+    const float rate = options.rate ? options.rate(parameters[i]) : 1.0F;
+    segments.push_back({end - buffer.offset(parameters[i].name), decays, rate});
   }
   return segments;
 }
@@ -63,10 +65,13 @@ struct Optimizer {
         state(device, segments.total()) {
     if (std::holds_alternative<AdamWOptions>(options.optimizer))
       second.emplace(device, config, "the optimiser's moments");
+    if (options.average) average.emplace(device, config, "the parameters' average");
   }
 
   VitBuffer first;                  // AdamW's first moment, or SGD's momentum
   std::optional<VitBuffer> second;  // AdamW's second moment
+  std::optional<VitBuffer> average;
+  bool averages = false;  // Has the average begun?
   nn::Segments segments;
   nn::StepState state;
 };
@@ -158,6 +163,7 @@ struct Step {
       nn::check(with_rate(*adamw, now));
     else
       nn::check(with_rate(std::get<SgdOptions>(options.optimizer), now));
+    nn::check(now);
   }
 
   sycl::event update(const VitParameters& parameters, const UpdateOptions& now, Events after) {
@@ -169,15 +175,18 @@ struct Step {
       after = {&summed, 1};
     }
     window.open = false;
-    const sycl::event decided = nn::write_step_control(
+    sycl::event decided = nn::write_step_control(
         device, gradients.flat(), optimizer->state,
         {.gradient_scale = static_cast<float>(1 / window.factor()), .max_norm = now.max_norm}, after);
     const TensorView values = parameters.values().flat();
-    if (const auto* const adamw = std::get_if<AdamWOptions>(&options.optimizer))
-      return nn::adamw(device, values, gradients.flat(), optimizer->first.flat(), optimizer->second->flat(),
-                       parameters.copy(), optimizer->segments, optimizer->state, with_rate(*adamw, now), {&decided, 1});
-    return nn::sgd(device, values, gradients.flat(), optimizer->first.flat(), parameters.copy(), optimizer->segments,
-                   optimizer->state, with_rate(std::get<SgdOptions>(options.optimizer), now), {&decided, 1});
+    if (optimizer->average && !optimizer->averages) {
+      decided =
+          runtime::copy(device, optimizer->average->flat().data(), values.data(), values.span_bytes(), {&decided, 1});
+      optimizer->averages = true;
+    }
+    const sycl::event stepped = optimise(values, parameters.copy(), now, {&decided, 1});
+    if (!optimizer->average) return stepped;
+    return nn::average(device, values, optimizer->average->flat(), optimizer->state, now.average_decay, {&stepped, 1});
   }
 
   float gradient_scale() const { return window.passes > 0 ? static_cast<float>(window.factor()) : next_scale; }
@@ -216,6 +225,16 @@ struct Step {
                                                  used(logits_gradient), options.loss, window.scale, {&seen, 1},
                                                  {.images = window.share, .right = used(right), .sums = leaf().sums});
     return model.backward(parameters, images, used(logits_gradient), gradients, {&scored, 1});
+  }
+
+  sycl::event optimise(const TensorView& values, const TensorView& copy, const UpdateOptions& now, Events after) const {
+    const TensorView from = gradients.flat();
+    const TensorView first = optimizer->first.flat();
+    if (const auto* const adamw = std::get_if<AdamWOptions>(&options.optimizer))
+      return nn::adamw(device, values, from, first, optimizer->second->flat(), copy, optimizer->segments,
+                       optimizer->state, with_rate(*adamw, now), after, now.decay_factor);
+    return nn::sgd(device, values, from, first, copy, optimizer->segments, optimizer->state,
+                   with_rate(std::get<SgdOptions>(options.optimizer), now), after, now.decay_factor);
   }
 
   TensorView sums_of(std::size_t index) const { return {sums.view.as<float>() + 2 * index, DType::f32, {2}}; }
@@ -265,6 +284,20 @@ Plan plan_of(const Device& device, const VitConfig& config, const TrainingOption
 }  // namespace
 
 bool decays_by_rank(const VitParameter& parameter) { return parameter.shape.rank() > 1; }
+
+bool decays_by_weight(const VitParameter& parameter) {
+  return parameter.shape.rank() > 1 && parameter.name.ends_with(".weight");
+}
+
+float layer_rate(const VitConfig& config, const VitParameter& parameter, float decay) {
+  const std::string_view name = parameter.name;
+  constexpr std::string_view blocks = "blocks.";
+  std::int64_t layer = config.depth + 1;
+  if (name == "cls_token" || name == "pos_embed" || name.starts_with("patch_embed.")) layer = 0;
+  if (name.starts_with(blocks)) layer = std::strtoll(name.data() + blocks.size(), nullptr, 10) + 1;
+  if (name.starts_with("norm.")) layer = config.depth;
+  return static_cast<float>(std::pow(static_cast<double>(decay), static_cast<double>(config.depth + 1 - layer)));
+}
 
 std::size_t training_bytes(const Device& device, const VitConfig& config, const TrainingOptions& options) {
   return plan_of(device, config, options).bytes;
@@ -327,6 +360,14 @@ Vit& TrainingStep::model() noexcept { return state_->step.model; }
 const VitConfig& TrainingStep::config() const noexcept { return state_->step.model.config(); }
 std::size_t TrainingStep::bytes() const noexcept { return state_->bytes; }
 const VitBuffer& TrainingStep::gradients() const noexcept { return state_->step.gradients; }
+const VitBuffer& TrainingStep::average() const {
+  const std::optional<Optimizer>& optimizer = state_->step.optimizer;
+  if (!optimizer || !optimizer->average)
+    throw Error("the training step keeps no average of the parameters", "choose TrainingOptions::average");
+  if (!optimizer->averages) throw Error("there is no average of the parameters before the first update");
+  return *optimizer->average;
+}
+
 TensorView TrainingStep::logits() const { return state_->step.of_last_batch(state_->step.logits); }
 TensorView TrainingStep::losses() const { return state_->step.of_last_batch(state_->step.losses); }
 TensorView TrainingStep::mean_loss() const { return state_->step.mean.view; }

@@ -114,6 +114,14 @@ void VitParameters::write(std::string_view name, std::span<const float> values) 
   version_ = next_version();
 }
 
+void VitParameters::assign(const VitBuffer& values) {
+  if (!(values.config() == config())) throw Error("the values are those of another model");
+  const TensorView from = values.flat();
+  device_.wait();
+  runtime::copy(device_, values_.flat().data(), from.data(), from.span_bytes());
+  update_copy();
+}
+
 TensorView VitParameters::operand(std::string_view name) const {
   const TensorView value = values_.at(name);
   if (dtype_ == DType::f32) return value;

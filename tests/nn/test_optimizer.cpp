@@ -15,19 +15,23 @@ std::int64_t total_of(const Parts& parts) {
   return total;
 }
 
-std::vector<double> decay_of(const Parts& parts) {
-  std::vector<double> decay;
-  for (const nn::Segment& part : parts)
-    decay.insert(decay.end(), static_cast<std::size_t>(part.count), part.decays ? 1 : 0);
-  return decay;
+reference::PerParameter each_of(const Parts& parts) {
+  reference::PerParameter each;
+  for (const nn::Segment& part : parts) {
+    each.decay.insert(each.decay.end(), static_cast<std::size_t>(part.count), part.decays ? 1 : 0);
+    each.rate.insert(each.rate.end(), static_cast<std::size_t>(part.count), static_cast<double>(part.rate));
+  }
+  return each;
 }
 
 /// Segments smaller and larger than a run, empty ones, and neighbours that agree.
-const std::vector<Parts> cases{{{1, true}},
-                               {{3, false}, {5, true}},
-                               {{64, true}, {0, false}, {7, false}, {9, false}, {33, true}, {1, false}, {2, true}},
-                               {{20001, true}, {1, false}, {1, true}, {384, false}, {40000, true}, {13, false}},
-                               {{70000, false}, {8192, true}, {8192, false}}};
+const std::vector<Parts> cases{
+    {{1, true}},
+    {{3, false}, {5, true}},
+    {{64, true}, {0, false}, {7, false}, {9, false}, {33, true}, {1, false}, {2, true}},
+    {{20001, true}, {1, false}, {1, true}, {384, false}, {40000, true}, {13, false}},
+    {{500, true, 0.5F}, {9, true}, {700, true, 0.25F}, {9001, false, 0.25F}, {64, false, 0.0F}},
+    {{70000, false}, {8192, true}, {8192, false}}};
 
 Parts many_parts() {
   Parts parts;
@@ -40,7 +44,7 @@ template <class T>
 struct Training {
   explicit Training(const Parts& parts)
       : count(total_of(parts)),
-        decay(decay_of(parts)),
+        each(each_of(parts)),
         parameters({count}, noise<float>(count, 1)),
         first({count}, std::vector<float>(static_cast<std::size_t>(count))),
         second({count}, std::vector<float>(static_cast<std::size_t>(count))),
@@ -62,7 +66,7 @@ struct Training {
   }
 
   std::int64_t count;
-  std::vector<double> decay;
+  reference::PerParameter each;
   Guarded<float> parameters, first, second;
   Guarded<T> copy;
   nn::Segments segments;
@@ -88,20 +92,23 @@ TEST_SUITE("nn/optimizer") {
       Training<T> model(parts);
       const AdamWOptions options{
           .learning_rate = 3e-3F, .beta1 = 0.9F, .beta2 = 0.99F, .epsilon = 1e-6F, .weight_decay = 0.5F};
-      const reference::Optimizer reference{options.learning_rate, options.beta1, options.beta2, options.epsilon,
-                                           options.weight_decay};
+      reference::Optimizer reference{options.learning_rate, options.beta1, options.beta2, options.epsilon,
+                                     options.weight_decay};
       for (int step = 1; step <= 4; ++step) {
+        // Once with decay that is no share of the learning rate.
+        const std::optional<float> decay_factor = step == 3 ? std::optional(0.125F) : std::nullopt;
+        reference.decay_factor = decay_factor;
         const auto values = noise<float>(model.count, 10 + static_cast<std::uint32_t>(step), 64.0F);
         const OnDevice<float> gradients{std::span(values), Shape{model.count}};
         const nn::ClipOptions clip{.gradient_scale = 1.0F / 16, .max_norm = step == 2 ? 0.0F : 1.5F};
         nn::write_step_control(training_device(), gradients.view(), model.state, clip);
         nn::adamw(training_device(), model.parameters.view(), gradients.view(), model.first.view(), model.second.view(),
-                  model.copy_view(), model.segments, model.state, options);
+                  model.copy_view(), model.segments, model.state, options, {}, decay_factor);
         const auto true_gradients = scaled(values, clip.gradient_scale);
         const double norm = reference::norm(true_gradients);
         const double factor = reference::clip_factor(norm, clip.max_norm);
         reference::adamw(model.expected, scaled(values, clip.gradient_scale * factor), model.expected_first,
-                         model.expected_second, model.decay, reference, step);
+                         model.expected_second, model.each, reference, step);
         const auto control = model.state.wait_and_read(training_device());
         CHECK(std::abs(control.norm - norm) <= 1e-5 * norm);
         CHECK(std::abs(control.factor - clip.gradient_scale * factor) <= 1e-5 * clip.gradient_scale * factor);
@@ -127,7 +134,7 @@ TEST_SUITE("nn/optimizer") {
       const AdamWOptions options{.learning_rate = 1.0F, .epsilon = 0.0F, .weight_decay = 0.0F};
       nn::adamw(training_device(), model.parameters.view(), gradients.view(), model.first.view(), model.second.view(),
                 {}, model.segments, model.state, options);
-      reference::adamw(model.expected, exact(values), model.expected_first, model.expected_second, model.decay,
+      reference::adamw(model.expected, exact(values), model.expected_first, model.expected_second, model.each,
                        {options.learning_rate, options.beta1, options.beta2, 0, 0}, step);
       check_close(model.parameters.read(), model.expected, 2e-6, 2e-6);
     }
@@ -140,15 +147,16 @@ TEST_SUITE("nn/optimizer") {
         Training<T> model(parts);
         const SgdOptions options{.learning_rate = 0.05F, .momentum = 0.9F, .weight_decay = 0.3F, .nesterov = nesterov};
         for (int step = 1; step <= 3; ++step) {
+          const std::optional<float> decay_factor = step == 2 ? std::optional(0.25F) : std::nullopt;
           const auto values = noise<float>(model.count, 20 + static_cast<std::uint32_t>(step));
           const OnDevice<float> gradients{std::span(values), Shape{model.count}};
           nn::write_step_control(training_device(), gradients.view(), model.state, {.max_norm = 3.0F});
           nn::sgd(training_device(), model.parameters.view(), gradients.view(), model.first.view(), model.copy_view(),
-                  model.segments, model.state, options);
+                  model.segments, model.state, options, {}, decay_factor);
           training_device().wait();
           reference::sgd(model.expected, scaled(values, reference::clip_factor(reference::norm(exact(values)), 3.0)),
-                         model.expected_first, model.decay,
-                         {options.learning_rate, options.momentum, 0, 0, options.weight_decay, nesterov});
+                         model.expected_first, model.each,
+                         {options.learning_rate, options.momentum, 0, 0, options.weight_decay, nesterov, decay_factor});
         }
         check_close(model.first.read(), model.expected_first, 1e-5, 1e-6);
         check_close(model.parameters.read(), model.expected, 1e-5, 1e-6);
@@ -208,6 +216,33 @@ TEST_SUITE("nn/optimizer") {
         nn::write_step_control(training_device(), gradients.view(), state);
         CHECK(state.wait_and_read(training_device()).norm == norm);
       }
+    }
+  }
+
+  TEST_CASE("a moving average follows the parameters, but not in a step that is skipped") {
+    for (const std::int64_t count : {1, 9, 8193, 70001}) {
+      const nn::StepState state(training_device(), count);
+      const Guarded<float> parameters({count}, noise<float>(count, 1));
+      const Guarded<float> average({count}, noise<float>(count, 2));
+      std::vector<double> expected = exact(noise<float>(count, 2));
+      const auto gradients = noise<float>(count, 3);
+      auto bad = gradients;
+      bad.back() = NAN;
+      const OnDevice<float> good_ones{std::span(gradients), Shape{count}};
+      const OnDevice<float> bad_ones{std::span(bad), Shape{count}};
+      for (const float decay : {0.75F, 0.0F, 0.999F}) {
+        nn::write_step_control(training_device(), good_ones.view(), state);
+        nn::average(training_device(), parameters.view(), average.view(), state, decay);
+        reference::average(expected, exact(parameters.read()), static_cast<double>(decay));
+        check_close(average.read(), expected, 1e-6, 1e-6);
+        const auto before = average.read();
+        nn::write_step_control(training_device(), bad_ones.view(), state);
+        nn::average(training_device(), parameters.view(), average.view(), state, decay);
+        CHECK(same_bits(average.read(), before));
+      }
+      check_error([&] { nn::average(training_device(), average.view(), average.view(), state, 0.5F); }, {"overlaps"});
+      check_error([&] { nn::average(training_device(), parameters.view(), average.view(), state, 1.0F); },
+                  {"decay", "1.0"});
     }
   }
 
@@ -298,5 +333,7 @@ TEST_SUITE("nn/optimizer") {
         {"99", "100"});
     const Parts negative{{-1, true}};
     check_error([&] { const nn::Segments segments(training_device(), negative); }, {"-1"});
+    const Parts no_rate{{1, true, NAN}};
+    check_error([&] { const nn::Segments segments(training_device(), no_rate); }, {"rate of a parameter", "nan"});
   }
 }

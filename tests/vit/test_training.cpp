@@ -7,6 +7,7 @@
 #include "base/counts.hpp"
 #include "nn/loss.hpp"
 #include "nn/optimizer.hpp"
+#include "reference/optimizer.hpp"
 #include "reference/vit.hpp"
 #include "runtime/rehearsal.hpp"
 #include "support.hpp"
@@ -242,7 +243,7 @@ TEST_SUITE("vit/training") {
       const Device& on = rehearsal.device();
       const VitConfig config = tiny_vit();
       VitParameters parameters(on, config, dtype);
-      TrainingStep step(on, config, {.dtype = dtype, .batch = 3, .optimizer = adamw, .window = 4});
+      TrainingStep step(on, config, {.dtype = dtype, .batch = 3, .optimizer = adamw, .average = true, .window = 4});
       const std::size_t made = rehearsal.kernels().size();
       CHECK(made > 20);
       const Memory images(on, 1 << 20, "a test");
@@ -316,6 +317,83 @@ TEST_SUITE("vit/training") {
       return bits_of(step, parameters);
     };
     CHECK(run(3) == run(2));
+  }
+
+  TEST_CASE("rates, decay and its factor act on the parameters that they are for") {
+    const VitConfig config = options()[0].second;
+    const Batch batch(config);
+    for (const OptimizerOptions& optimizer : {OptimizerOptions(adamw), OptimizerOptions(sgd)}) {
+      VitParameters parameters = parameters_of(device(), config, DType::f32);
+      const auto rate = [&](const VitParameter& parameter) { return layer_rate(config, parameter, 0.5F); };
+      TrainingStep step(device(), config,
+                        {.batch = 3, .optimizer = optimizer, .decays = decays_by_weight, .rate = rate});
+      step.forward_backward(parameters, batch.images.view(), batch.targets.view());
+      const UpdateOptions update{.learning_rate = 0.01F, .decay_factor = 0.25F};
+      step.update(parameters, update);
+      for (const VitParameter& parameter : vit_parameters(config)) {
+        CAPTURE(parameter.name);
+        const auto count = static_cast<std::size_t>(parameter.shape.elements());
+        std::vector<double> expected = exact(random_parameters(config).at(parameter.name));
+        const bool decays = parameter.name.ends_with(".weight") && parameter.name.find("norm") == std::string::npos;
+        const reference::PerParameter each{std::vector<double>(count, decays ? 1 : 0),
+                                           std::vector<double>(count, static_cast<double>(rate(parameter)))};
+        const std::vector<double> gradient = exact(step.wait_and_read_gradient(parameter.name));
+        std::vector<double> first(count);
+        std::vector<double> second(count);
+        if (optimizer.index() == 1)
+          reference::adamw(expected, gradient, first, second, each, {0.01, 0.9, 0.999, 1e-8, 0.5, false, 0.25}, 1);
+        else
+          reference::sgd(expected, gradient, first, each, {0.01, 0.9, 0, 0, 0.5, true, 0.25});
+        CHECK(difference(parameters.values().read(parameter.name), expected, 1e-3) < 2e-5);
+      }
+    }
+    // What timm's param_groups_layer_decay gives for a depth of 2.
+    const auto rate_of = [&](const char* name) { return layer_rate(config, {name, {1}}, 0.5F); };
+    for (const char* name : {"cls_token", "pos_embed", "patch_embed.proj.bias"}) CHECK(rate_of(name) == 0.125F);
+    CHECK(rate_of("blocks.0.mlp.fc1.weight") == 0.25F);
+    for (const char* name : {"blocks.1.attn.qkv.bias", "norm.weight"}) CHECK(rate_of(name) == 0.5F);
+    for (const char* name : {"head.weight", "fc_norm.bias", "attn_pool.latent"}) CHECK(rate_of(name) == 1.0F);
+    CHECK(layer_rate(config, {"blocks.11.norm1.bias", {1}}, 2.0F) == 0.001953125F);
+    CHECK(!decays_by_weight({"pos_embed", {1, 7, 48}}));
+    CHECK(!decays_by_weight({"norm.weight", {48}}));
+    CHECK(decays_by_weight({"patch_embed.proj.weight", {48, 3, 4, 4}}));
+  }
+
+  TEST_CASE("the average begins with the first parameters, follows them, and runs in a model") {
+    const VitConfig config = options()[1].second;
+    const Batch batch(config);
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      VitParameters parameters = parameters_of(device(), config, dtype);
+      TrainingStep step(device(), config, {.dtype = dtype, .batch = 3, .optimizer = adamw, .average = true});
+      check_error([&] { (void)step.average(); }, {"no average", "before the first update"});
+      std::vector<double> expected = exact(numbers_of(parameters.values().flat()));
+      for (int i = 0; i < 3; ++i) {
+        UpdateOptions update = update_of(i);
+        update.average_decay = i == 2 ? 0.9F : 0.5F;
+        step.train(parameters, batch.images.view(), batch.targets.view(), update);
+        reference::average(expected, exact(numbers_of(parameters.values().flat())), update.average_decay);
+      }
+      const std::vector<float> average = numbers_of(step.average().flat());
+      CHECK(difference(average, expected, 1e-3) < 1e-6);
+      CHECK(difference(average, exact(numbers_of(parameters.values().flat())), 1e-3) > 1e-4);
+      VitParameters averaged(device(), config, dtype);
+      averaged.assign(step.average());
+      CHECK(numbers_of(averaged.values().flat()) == average);
+      VitParameters written(device(), config, dtype);
+      for (const VitParameter& parameter : vit_parameters(config))
+        written.write(parameter.name, step.average().read(parameter.name));
+      written.update_copy();
+      CHECK(bytes_of(averaged.copy()) == bytes_of(written.copy()));
+      const auto version = averaged.version();
+      averaged.assign(step.average());
+      CHECK(averaged.version() != version);
+      VitParameters others(device(), tiny_vit(), dtype);
+      check_error([&] { others.assign(step.average()); }, {"another model"});
+    }
+    const TrainingStep without(device(), config, {.optimizer = adamw});
+    check_error([&] { (void)without.average(); }, {"no average", "TrainingOptions::average"});
+    CHECK(training_bytes(device(), config, {.optimizer = sgd, .average = true}) ==
+          training_bytes(device(), config, {.optimizer = adamw}));
   }
 
   TEST_CASE("micro-batches are added up in a tree that depends on their number alone") {
@@ -537,6 +615,8 @@ TEST_SUITE("vit/training") {
     check_error([&] { step.update(others); }, {"another model"});
     check_error([&] { step.update(parameters, {.learning_rate = -1.0F}); }, {"learning rate", "-1"});
     check_error([&] { step.update(parameters, {.max_norm = -1.0F}); }, {"largest norm"});
+    check_error([&] { step.update(parameters, {.decay_factor = NAN}); }, {"decay factor", "nan"});
+    check_error([&] { step.update(parameters, {.average_decay = 1.0F}); }, {"average's decay"});
     CHECK(step.wait_and_read_report().taken == 0);
     step.update(parameters);
     CHECK(step.wait_and_read_report().taken == 1);
