@@ -65,6 +65,9 @@ std::filesystem::path followed(std::filesystem::path path, const std::string& ca
     if (failed) break;
     path = directory_of(path) / next;  // an absolute one replaces the directory
   }
+  // The rename would replace a device such as /dev/null by a plain file.
+  if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+    throw Error(written(called, path.string() + " is no regular file"));
   return path;
 }
 

@@ -12,9 +12,11 @@
 namespace sylvit::base {
 
 struct TemporaryFileOptions {
-  std::string called = {};   ///< how errors name the target; its path, if not given
-  mode_t mode = 0666;        ///< as in open(), which takes the umask off
-  bool follow_links = true;  ///< Write what a symbolic link leads to, and keep the link? It must be the user's own.
+  std::string called = {};  ///< how errors name the target; its path, if not given
+  mode_t mode = 0666;       ///< as in open(), which takes the umask off
+  /// Write what a symbolic link leads to, and keep the link? It must be the user's own, and lead to a regular file or
+  /// to nothing. If not, whatever has the name is replaced.
+  bool follow_links = true;
 };
 
 /// A new file beside the target, removed again unless it is renamed into place. All functions throw Error that names

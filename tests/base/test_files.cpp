@@ -120,6 +120,15 @@ TEST_SUITE("base/files") {
     }
     CHECK(fs::is_symlink(link));
     CHECK(read_file(directory.path() / "file") == "new");
+    // What is replaced must be a file. Not tried with a real device, which a mistake would replace.
+    const fs::path pipe = directory.path() / "pipe";
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    fs::create_symlink("pipe", directory.path() / "to pipe");
+    for (const char* name : {"pipe", "to pipe"})
+      check_error([&] { TemporaryFile file(directory.path() / name); }, {"pipe is no regular file"});
+    CHECK(fs::is_fifo(pipe));
+    fs::remove(directory.path() / "to pipe");
+    fs::remove(pipe);
     {
       TemporaryFile file(link, {.follow_links = false});
       file.rename_into_place();
