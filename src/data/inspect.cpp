@@ -64,6 +64,8 @@ void put(const Image& image, std::int64_t side, std::int64_t x, std::int64_t y, 
 }  // namespace
 
 Sizes sizes_of(const ImageSet& set, std::int64_t most, bool decoded) {
+  if (const auto [height, width] = set.extents(); height > 0 && !decoded)
+    return {{height, height}, {width, width}, set.size(), {}};
   const std::int64_t count = decoded ? set.size() : std::min(most, set.size());
   std::vector<std::array<std::int64_t, 2>> extents(static_cast<std::size_t>(count));
   std::vector<std::string> errors(extents.size());
