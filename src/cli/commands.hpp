@@ -24,6 +24,8 @@ void add_bench_attention(CLI::App& bench);
 void add_bench_gemm(CLI::App& bench);
 void add_run_vit(CLI::App& run);
 void add_bench_vit(CLI::App& bench);
+// Subcommands of data.
+void add_data_show(CLI::App& data);
 // Subcommands of tuning.
 void add_tuning_show(CLI::App& tuning);
 void add_tuning_check(CLI::App& tuning);

@@ -63,6 +63,9 @@ int main(int count, char** words) try {
   sylvit::cli::add_bench_attention(*bench);
   sylvit::cli::add_bench_gemm(*bench);
   sylvit::cli::add_bench_vit(*bench);
+  CLI::App* data = program.add_subcommand("data", "Look at labelled images");
+  data->require_subcommand(1);
+  sylvit::cli::add_data_show(*data);
   CLI::App* tuning = program.add_subcommand("tuning", "Look at the tuning tables");
   tuning->require_subcommand(1);
   sylvit::cli::add_tuning_show(*tuning);
