@@ -6,10 +6,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/temporary_file.hpp"
 #include "cli/commands.hpp"
 #include "data/inspect.hpp"
-#include "io/messages.hpp"
-#include "io/temporary_file.hpp"
+#include "terminal/print.hpp"
 
 namespace sylvit::cli {
 
@@ -33,7 +33,7 @@ std::string range(const std::array<std::int64_t, 2>& least_and_most) {
 void write_sheet(const ImageSet& set, const std::string& path) {
   constexpr std::int64_t most_classes = 100;
   constexpr std::int64_t images = 16;
-  io::TemporaryFile file(path);
+  base::TemporaryFile file(path);
   file.write(encode_png(data::contact_sheet(set, most_classes, images)));
   file.flush();
   file.rename_into_place();
@@ -51,20 +51,20 @@ struct Overlap {
 void print_text(const ImageSet& set, const data::Sizes& sizes) {
   constexpr std::size_t most_rows = 100;
   const std::vector<std::int64_t> counts = set.histogram();
-  fmt::print("{}\n  kind         {}\n  images       {}\n", io::escaped(set.source()), set.kind(), set.size());
-  fmt::print("  size         {} high, {} wide, {} {}{}\n", range(sizes.height), range(sizes.width), set.channels(),
+  terminal::print("{}\n  kind         {}\n  images       {}\n", set.source(), set.kind(), set.size());
+  terminal::print("  size         {} high, {} wide, {} {}{}\n", range(sizes.height), range(sizes.width), set.channels(),
              set.channels() == 1 ? "channel" : "channels",
              sizes.looked_at < set.size() ? fmt::format(" ({} images looked at)", sizes.looked_at) : "");
   const auto [least, most] = std::ranges::minmax(counts);
-  fmt::print("  classes      {}, of {} images each\n  fingerprint  {}\n\n", set.classes(), range({least, most}),
+  terminal::print("  classes      {}, of {} images each\n  fingerprint  {}\n\n", set.classes(), range({least, most}),
              set.fingerprint());
   constexpr std::int64_t widest = 40;
   for (std::size_t i = 0; i < std::min(counts.size(), most_rows); ++i) {
     std::string bar;
     for (std::int64_t drawn = 0; drawn < counts[i] * widest / most; ++drawn) bar += "█";
-    fmt::print("  {:>5}  {:<24} {:>8}  {}\n", i, io::escaped(set.class_names()[i]), counts[i], bar);
+    terminal::print("  {:>5}  {:<24} {:>8}  {}\n", i, set.class_names()[i], counts[i], bar);
   }
-  if (counts.size() > most_rows) fmt::print("  and {} more\n", counts.size() - most_rows);
+  if (counts.size() > most_rows) terminal::print("  and {} more\n", counts.size() - most_rows);
 }
 
 Json as_json(const ImageSet& set, const data::Sizes& sizes) {
@@ -88,7 +88,7 @@ Overlap compare(const ImageSet& set, const std::string& source) {
   Overlap overlap{data::same_images(set, other), std::min(set.size(), other.size())};
   constexpr std::size_t most_named = 5;
   for (std::size_t i = 0; i < std::min(most_named, overlap.same.size()); ++i)
-    fmt::print(stderr, "sylvit: {} is the same as {}\n", set.name(overlap.same[i].first),
+    terminal::print(stderr, "sylvit: {} is the same as {}\n", set.name(overlap.same[i].first),
                other.name(overlap.same[i].second));
   return overlap;
 }
@@ -97,7 +97,7 @@ void show(const Options& options) {
   const ImageSet set = ImageSet::open(options.source);
   constexpr std::int64_t most = 1000;
   const data::Sizes sizes = data::sizes_of(set, most, options.all);
-  for (const auto& [index, reason] : sizes.unreadable) fmt::print(stderr, "sylvit: {}\n", reason);
+  for (const auto& [index, reason] : sizes.unreadable) terminal::print(stderr, "sylvit: {}\n", reason);
   Json document;
   if (options.json)
     document = as_json(set, sizes);
@@ -108,10 +108,10 @@ void show(const Options& options) {
   if (!options.against.empty()) {
     overlap = compare(set, options.against);
     document["against"] = {{"source", options.against}, {"same", overlap.same.size()}};
-    if (!options.json) fmt::print("\n  {} images are in {} too\n", overlap.same.size(), io::escaped(options.against));
+    if (!options.json) terminal::print("\n  {} images are in {} too\n", overlap.same.size(), options.against);
   }
   // A path may have any bytes; invalid UTF-8 is replaced rather than fatal.
-  if (options.json) fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+  if (options.json) terminal::print_json(document);
   if (!sizes.unreadable.empty())
     throw Error(fmt::format("{} of {} images that were looked at cannot be read", sizes.unreadable.size(),
                             sizes.looked_at + static_cast<std::int64_t>(sizes.unreadable.size())));
@@ -119,7 +119,7 @@ void show(const Options& options) {
     throw Error(fmt::format("{} images of {} are in {} too: what is trained with cannot be tested with",
                             overlap.same.size(), options.source, options.against));
   if (!overlap.same.empty())
-    fmt::print(stderr, "sylvit: warning: {} images of {} are in {} too\n", overlap.same.size(), options.source,
+    terminal::print(stderr, "sylvit: warning: {} images of {} are in {} too\n", overlap.same.size(), options.source,
                options.against);
 }
 
