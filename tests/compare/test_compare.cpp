@@ -260,8 +260,7 @@ TEST_SUITE("compare/compare") {
           // Far enough apart for any machine: the slowest of the samples would be the fastest now.
           Json& ms = speed["ms"];
           const double median = ms["median"];
-          const double slowest = *std::ranges::max_element(ms["samples"].get<std::vector<double>>());
-          const double fastest = *std::ranges::min_element(ms["samples"].get<std::vector<double>>());
+          const auto [fastest, slowest] = std::ranges::minmax(ms["samples"].get<std::vector<double>>());
           const double factor = std::max(10.0, 2 * slowest / fastest);
           ms["median"] = median / factor;
           for (Json& sample : ms["samples"]) sample = sample.get<double>() / factor;
