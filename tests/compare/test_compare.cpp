@@ -65,7 +65,7 @@ TEST_SUITE("compare/compare") {
     const TemporaryDirectory directory;
     const std::filesystem::path out = directory.path() / "deep" / "report";
     const CommandResult result = compare(small + "--dtypes f32,bf16 --machine 'the desk' --out " + out.string(),
-                                         "SYLVIT_GEMM=builtin OMP_NUM_THREADS=2 UNRELATED=1");
+                                         "env -u OCL_ICD_FILENAMES SYLVIT_GEMM=builtin OMP_NUM_THREADS=2 UNRELATED=1");
     CAPTURE(result.errors);
     REQUIRE(result.exit_code == 0);
     CHECK(has(result.output, "width 64, depth 2, MLP 96, patch 8, 2 heads relu/L"));
