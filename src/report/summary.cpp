@@ -184,7 +184,9 @@ std::string fastest_verdict(const Report& report) {
   if (all.empty()) return "No speed was measured.";
   std::ranges::stable_sort(all, std::greater<>(), [](const Contestant& one) { return one.speed->images_per_s; });
   const Speed& best = *all.front().speed;
-  std::string text = fmt::format("{}: {} images/s in batches of {}", all.front().name, rate_text(best), best.batch);
+  const std::string interval = interval_text(rate_interval(best));
+  std::string text = fmt::format("{}: {} images/s{} in batches of {}", all.front().name, number_text(best.images_per_s),
+                                 interval.empty() ? "" : " (" + interval + ")", best.batch);
   if (all.size() == 1) return "Forward, " + text + ".";
   std::vector<std::string> equals;
   for (const Contestant& one : all)

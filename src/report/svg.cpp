@@ -12,7 +12,7 @@ namespace {
 // In units that are pixels on a phone of 360 pixels.
 constexpr double width = 330;
 constexpr double height = 220;
-constexpr double left = 44;
+constexpr double left = 50;
 constexpr double right = 16;
 constexpr double top = 8;
 constexpr double bottom = 36;
