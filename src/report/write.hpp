@@ -11,7 +11,8 @@ namespace sylvit::report {
 /// Throws Error that says why not.
 void check_writable(const std::filesystem::path& directory);
 
-/// Writes index.html, report.json and report.csv. Throws Error, and then none has changed.
+/// Writes index.html, report.json and report.csv. Throws Error, and then each is whole: as it was before, but for those
+/// that were renamed into place before a renaming failed.
 void write_report(const std::filesystem::path& directory, const Report& report);
 
 }  // namespace sylvit::report
