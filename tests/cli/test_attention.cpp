@@ -265,8 +265,8 @@ TEST_SUITE("cli/attention") {
     CHECK(
         run_sylvit("bench attention --shape 1,1,8,16 --score softmax --causal --dtype bf16 --seconds 0.01").exit_code ==
         0);
-    CHECK(run_sylvit("bench attention --shape 1,2,3 --score relu").exit_code == 1);
-    CHECK(run_sylvit("bench attention --shape 1,2,0,64 --score relu").exit_code == 1);
+    CHECK(run_sylvit("bench attention --shape 1,2,3 --score relu").exit_code == 2);
+    CHECK(run_sylvit("bench attention --shape 1,2,0,64 --score relu").exit_code == 2);
     CHECK(run_sylvit("bench attention --pass sideways").exit_code == 2);
     for (const char* wrong : {"--shape 9999999999999999999999,1,1,64", "--shape 1,1,010,64", "--seconds inf",
                               "--seconds nan", "--seconds -1"})
