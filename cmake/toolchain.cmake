@@ -6,6 +6,19 @@
 include(CheckCXXSourceCompiles)
 include(${CMAKE_CURRENT_LIST_DIR}/package/sylvit-runtime.cmake)
 
+# Does the compiler make a program with a kernel, given these flags? `said` gets the first error. Asked here, so that not
+# the first of many sources says it, and anew each time, because flags change.
+function(sylvit_try_sycl works said)
+  set(source ${CMAKE_BINARY_DIR}/CMakeFiles/sylvit-try-sycl.cpp)
+  file(WRITE ${source} "#include <sycl/sycl.hpp>\nint main() { sycl::queue().single_task([] {}).wait(); }\n")
+  unset(sylvit_sycl_works CACHE)
+  try_compile(sylvit_sycl_works ${CMAKE_BINARY_DIR} ${source} COMPILE_DEFINITIONS ${ARGN} LINK_OPTIONS ${ARGN}
+              OUTPUT_VARIABLE output CXX_STANDARD 20)
+  string(REGEX MATCH "[^\n]*error[^\n]*" error "${output}")
+  set(${works} ${sylvit_sycl_works} PARENT_SCOPE)
+  set(${said} "It says: ${error}" PARENT_SCOPE)
+endfunction()
+
 if(SYLVIT_TOOLCHAIN STREQUAL "auto")
   check_cxx_source_compiles("
     #if !defined(__ADAPTIVECPP__) && !defined(__ACPP__) && !defined(__HIPSYCL__)
@@ -48,8 +61,19 @@ if(SYLVIT_TOOLCHAIN STREQUAL "rtc")
 elseif(SYLVIT_TOOLCHAIN STREQUAL "dpcpp")
   set(SYLVIT_SYCL_TARGETS "" CACHE STRING "Targets for -fsycl-targets=, e.g. nvptx64-nvidia-cuda; empty: SPIR-V")
   set(flags -fsycl)
+  sylvit_try_sycl(works said ${flags})
+  if(NOT works)
+    message(FATAL_ERROR "SYLVIT_TOOLCHAIN is dpcpp, and ${CMAKE_CXX_COMPILER} does not compile SYCL with -fsycl. It "
+                        "takes icpx, or clang++ of open-source DPC++ (docs/building.md says where to get them).\n${said}")
+  endif()
   if(SYLVIT_SYCL_TARGETS)
     list(APPEND flags -fsycl-targets=${SYLVIT_SYCL_TARGETS})
+    sylvit_try_sycl(works said ${flags})
+    if(NOT works)
+      message(FATAL_ERROR "${CMAKE_CXX_COMPILER} compiles SYCL, but not for SYLVIT_SYCL_TARGETS=${SYLVIT_SYCL_TARGETS}: "
+                          "it was built without that target, or does not find CUDA or ROCm (docs/nvidia.md, "
+                          "docs/amd.md).\n${said}")
+    endif()
   endif()
   target_compile_options(sylvit_sycl INTERFACE ${flags} -fno-fast-math)
   target_link_options(sylvit_sycl INTERFACE ${flags})
