@@ -35,7 +35,7 @@ const io::SafetensorsFile& golden(const std::string& library) {
 }
 
 std::vector<double> numbers(const io::SafetensorsFile& file, const std::string& name) {
-  const auto bytes = file.bytes(file.at(name));
+  const auto bytes = file.read_bytes(file.at(name));
   std::vector<double> values(bytes.size() / sizeof(double));
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
@@ -64,7 +64,7 @@ void check_pixels(const Image& image, const std::string& library, const std::str
   const io::TensorInfo& tensor = golden(library).at(name);
   REQUIRE(tensor.shape[0] == image.height);
   REQUIRE(tensor.shape[1] == image.width);
-  const auto wanted = golden(library).bytes(tensor);
+  const auto wanted = golden(library).read_bytes(tensor);
   REQUIRE(wanted.size() == image.pixels.size());
   int differing = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) differing += std::to_integer<int>(wanted[i]) != image.pixels[i];

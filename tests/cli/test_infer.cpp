@@ -1,3 +1,4 @@
+#include <deque>
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -66,9 +67,10 @@ Json document_of(const std::string& arguments, std::string& errors) {
 /// A safetensors file with the same tensors and no metadata, as any other program writes it.
 std::string without_metadata(const std::string& weights, const fs::path& to) {
   const io::SafetensorsFile file = io::SafetensorsFile::open(weights);
+  std::deque<std::vector<std::byte>> bytes;
   std::vector<io::OutputTensor> tensors;
   for (const io::TensorInfo& tensor : file.tensors())
-    tensors.push_back({tensor.name, tensor.dtype, tensor.shape, file.bytes(tensor)});
+    tensors.push_back({tensor.name, tensor.dtype, tensor.shape, bytes.emplace_back(file.read_bytes(tensor))});
   io::write_safetensors(to, tensors);
   return to;
 }

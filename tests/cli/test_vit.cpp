@@ -342,13 +342,8 @@ TEST_SUITE("cli/vit") {
     for (const char* divisor : {"0", "-1", "1e-60", "1e60", "nan"})
       check_refused(
           "run vit " + tiny + " --seed 1 --score relu --input " + in + " --output " + none + " --divisor " + divisor,
-<<<<<<< HEAD
-          none, {"--divisor", "positive"});
-    check_refused("init --width 1048576 --heads 4096 --depth 4096 --output " + none, none,
-=======
           none, {"--divisor", "positive"}, 2);
-    check_refused("init --width 1048576 --heads 4096 --depth 1048576 --output " + none, none,
->>>>>>> c894945 (tests: exit code 2 for what the command line itself gets wrong)
+    check_refused("init --width 1048576 --heads 4096 --depth 4096 --output " + none, none,
                   {"parameters", "this machine's memory"});
     check_refused("bench vit --width 1048576 --heads 4096 --depth 4096", none, {"cannot allocate", "the device has"});
     check_refused("init --depth 4097 --output " + none, none, {"depth is 4097", "1 to 4096"});

@@ -775,12 +775,12 @@ TEST_SUITE("report/report") {
         for (Result& result : r.runs[0].results) {
           result.accuracy->logits.l2 = result.accuracy->layers[0].errors.l2 = result.tolerance = number;
           for (Speed& speed : result.speeds) {
-            speed.ms = {number, number, number, number, 1};
+            speed.ms = {number, number, number, number, 1, {number}};
             speed.images_per_s = speed.gflops = speed.compute_share = speed.bandwidth_share = number;
           }
           for (LayerTime& layer : result.layers) layer.ms = layer.flops = layer.bytes = number;
         }
-        r.runs[0].devices[0].bandwidth_gbs = r.runs[0].devices[0].ceilings[0].gflops = number;
+        r.runs[0].devices[0].bandwidth_gbs = r.runs[0].devices[0].yardsticks[0].gflops = number;
       });
       CHECK(!report_html(report).empty());
       const std::string text = report_json(report);

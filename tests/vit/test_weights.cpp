@@ -57,7 +57,7 @@ TEST_SUITE("vit/weights") {
     const VitConfig config = deep(4096);
     const std::string path = write_weights(directory, config);
     const io::WeightsFile file = io::WeightsFile::open(path);
-    CHECK(vit::guess_config(file).depth == 4096);
+    CHECK(vit::config_of_tensors(file).config.depth == 4096);
     CHECK(seconds_of([&] { CHECK(vit::read_weights(file, config).values.size() == vit_parameters(config).size()); }) <
           15);
 
