@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/head_sizes.hpp"
 #include "bench/yardstick.hpp"
+#include "cli/bench_sweep.hpp"
 #include "cli/commands.hpp"
 #include "options/attention_options.hpp"
 #include "options/numbers.hpp"
+#include "options/words.hpp"
 #include "terminal/print.hpp"
 #include "tuning/estimated.hpp"
 
@@ -19,6 +23,7 @@ namespace {
 
 struct Options {
   AttentionOptions attention;
+  SweepOptions sweep{.scores = {"softmax"}, .alphas = {1}};
   std::vector<std::int64_t> shape = {8, 6, 197, 64};
   std::string pass = "forward";
   double seconds = 2;
@@ -37,8 +42,6 @@ struct Result {
 Result measure(const Device& device, const Options& options) {
   const AttentionDescription description = options.attention.description();
   const DType dtype = parse_dtype(options.attention.dtype);
-  if (options.shape.size() != 4 || std::ranges::any_of(options.shape, [](std::int64_t n) { return n < 1; }))
-    throw Error("--shape takes four positive numbers: B,H,L,d");
   const bool forward = options.pass != "backward";
   const bool backward = options.pass != "forward";
   const Shape shape(options.shape);
@@ -91,33 +94,57 @@ Result measure(const Device& device, const Options& options) {
   return result;
 }
 
+double gflops_of(const Result& result) { return result.flops / result.times.best() / 1e6; }
+
+nlohmann::ordered_json as_json(const Device& device, const Options& options, const Result& result) {
+  return {{"score", options.attention.score},
+          {"alpha", options.attention.alpha},
+          {"dtype", options.attention.dtype},
+          {"pass", options.pass},
+          {"shape", options.shape},
+          {"ms_best", result.times.best()},
+          {"ms_median", result.times.median()},
+          {"gflops", gflops_of(result)},
+          {"ceiling_gflops", result.yardstick_gflops},  // under the name that scripts know
+          {"config", result.plan.config},
+          {"config_source", result.plan.source},
+          {"estimated", result.plan.estimated},
+          {"extra_bytes", result.extra_bytes},
+          {"device", device.name()},
+          {"toolchain", name_of(device.info().toolchain)}};
+}
+
 void print(const Device& device, const Options& options, const Result& result) {
-  const double gflops = result.flops / result.times.best() / 1e6;
-  if (options.json) {
-    const nlohmann::ordered_json json{{"ms_best", result.times.best()},
-                                      {"ms_median", result.times.median()},
-                                      {"gflops", gflops},
-                                      // Under the name that scripts know.
-                                      {"ceiling_gflops", result.yardstick_gflops},
-                                      {"config", result.plan.config},
-                                      {"config_source", result.plan.source},
-                                      {"estimated", result.plan.estimated},
-                                      {"extra_bytes", result.extra_bytes},
-                                      {"device", device.name()},
-                                      {"toolchain", name_of(device.info().toolchain)}};
-    terminal::print_json(json);
-    return;
-  }
-  terminal::print("{} {} on {} ({})\n", options.attention.score, options.pass, device.name(),
-             name_of(device.info().toolchain));
+  const double gflops = gflops_of(result);
+  terminal::print("{} {} {} on {} ({})\n", variant_name(options.attention.score, options.attention.alpha), options.pass,
+                  options.attention.dtype, device.name(), name_of(device.info().toolchain));
   terminal::print("  time      {:.3f} ms best, {:.3f} ms median of {}\n", result.times.best(), result.times.median(),
-             result.times.count());
+                  result.times.count());
   terminal::print("  speed     {:.1f} GFLOP/s (at the best time)\n", gflops);
-  terminal::print("  yardstick {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", result.yardstick_gflops, Yardstick::size,
-             result.yardstick_provider, 100 * gflops / result.yardstick_gflops);
+  terminal::print("  yardstick {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", result.yardstick_gflops,
+                  Yardstick::size, result.yardstick_provider, 100 * gflops / result.yardstick_gflops);
   terminal::print("  memory    {} beside inputs and outputs\n", readable_bytes(result.extra_bytes));
   terminal::print("  config    {}\n  from      {}\n", result.plan.config, result.plan.source);
   if (result.plan.estimated) terminal::print("  {}\n", tuning::estimated_note);
+}
+
+void bench(Options options) {
+  if (!base::is_head_size(options.shape[3]))
+    wrong_command_line(
+        fmt::format("--shape: the head size is {}, and must be {}", options.shape[3], base::head_size_rule()));
+  const Device device = Device::open(options.attention.device);
+  std::vector<nlohmann::ordered_json> all;
+  options.sweep.each([&](const auto& score, const auto& alpha, const std::string& dtype) {
+    options.attention.score = *score;
+    options.attention.alpha = *alpha;
+    options.attention.dtype = dtype;
+    const Result result = measure(device, options);
+    if (options.json)
+      all.push_back(as_json(device, options, result));
+    else
+      print(device, options, result);
+  });
+  if (options.json) print_runs(all);
 }
 
 }  // namespace
@@ -125,19 +152,21 @@ void print(const Device& device, const Options& options, const Result& result) {
 void add_bench_attention(CLI::App& program) {
   CLI::App* command = program.add_subcommand("attention", "Time attention beside the device's GEMM");
   auto options = std::make_shared<Options>();
-  options->attention.add_to(*command);
-  command->add_option("--shape", options->shape, "B,H,L,d")->delimiter(',')->check(whole_number)->capture_default_str();
+  options->sweep.add_to(*command);
+  options->attention.add_variations_to(*command);
+  command->add_option("--shape", options->shape, "B,H,L,d")
+      ->delimiter(',')
+      ->expected(4)
+      ->check(positive_whole_number)
+      ->capture_default_str();
   command->add_option("--pass", options->pass, "forward, backward or both")
       ->check(CLI::IsMember({"forward", "backward", "both"}))
       ->capture_default_str();
   command->add_option("--seconds", options->seconds, "How long to measure")
       ->check(number_from_zero)
       ->capture_default_str();
-  command->add_flag("--json", options->json, "Print a JSON object");
-  command->callback([options] {
-    const Device device = Device::open(options->attention.device);
-    print(device, *options, measure(device, *options));
-  });
+  command->add_flag("--json", options->json, "Print a JSON object, or for lists an array of them");
+  command->callback([options] { bench(*options); });
 }
 
 }  // namespace sylvit::cli

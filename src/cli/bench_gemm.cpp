@@ -6,11 +6,11 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "base/enum_names.hpp"
 #include "bench/device_tensors.hpp"
 #include "bench/timing.hpp"
 #include "cli/commands.hpp"
 #include "options/numbers.hpp"
+#include "options/words.hpp"
 #include "terminal/print.hpp"
 #include "tuning/estimated.hpp"
 
@@ -44,8 +44,6 @@ struct Contestant {
 };
 
 void bench(const Options& options) {
-  if (options.shape.size() != 3 || std::ranges::any_of(options.shape, [](std::int64_t n) { return n < 1; }))
-    throw Error("--shape takes three positive numbers: M,N,K");
   const DType dtype = parse_dtype(options.dtype);
   const DType result_type = options.result.empty() ? dtype : parse_dtype(options.result);
   const std::int64_t m = options.shape[0];
@@ -70,8 +68,7 @@ void bench(const Options& options) {
 
   std::vector<Contestant> contestants;
   std::vector<GemmProvider> providers = gemm_providers(device, product);
-  if (!options.provider.empty())
-    providers = {base::value_named(options.provider, all_gemm_providers, "provider", "providers")};
+  if (!options.provider.empty()) providers = {*find_gemm_provider(options.provider)};
   for (const GemmProvider provider : providers) {
     Gemm by_provider = product;
     by_provider.provider = provider;
@@ -118,15 +115,23 @@ void bench(const Options& options) {
 void add_bench_gemm(CLI::App& program) {
   CLI::App* command = program.add_subcommand("gemm", "Compare the providers of matrix products");
   auto options = std::make_shared<Options>();
-  command->add_option("--shape", options->shape, "M,N,K")->delimiter(',')->check(whole_number)->capture_default_str();
-  command->add_option("--dtype", options->dtype, "Type of the factors: f32, bf16 or f16")->capture_default_str();
-  command->add_option("--result", options->result, "Type of the result (default: that of the factors)");
+  command->add_option("--shape", options->shape, "M,N,K")
+      ->delimiter(',')
+      ->expected(3)
+      ->check(positive_whole_number)
+      ->capture_default_str();
+  command->add_option("--dtype", options->dtype, "Type of the factors: f32, bf16 or f16")
+      ->check(storage_type_word)
+      ->capture_default_str();
+  command->add_option("--result", options->result, "Type of the result (default: that of the factors)")
+      ->check(storage_type_word);
   command->add_option("--epilogue", options->epilogue, "none, bias, bias_gelu, bias_gelu_tanh or bias_residual")
       ->check(CLI::IsMember({"none", "bias", "bias_gelu", "bias_gelu_tanh", "bias_residual"}))
       ->capture_default_str();
   command->add_flag("--transpose-a", options->transpose_a, "A lies as [K, M]");
   command->add_flag("--transpose-b", options->transpose_b, "B lies as [N, K], as a network's weights do");
-  command->add_option("--provider", options->provider, "This provider alone: onemkl, onemath, blas or builtin");
+  command->add_option("--provider", options->provider, "This provider alone: onemkl, onemath, blas or builtin")
+      ->check(provider_word);
   command->add_option("--device", options->device, "Index, name part, backend or type");
   command->add_option("--seconds", options->seconds, "How long to measure")
       ->check(number_from_zero)

@@ -12,9 +12,12 @@
 
 #include "bench/profile.hpp"
 #include "bench/yardstick.hpp"
+#include "cli/bench_sweep.hpp"
 #include "cli/commands.hpp"
+#include "options/attention_options.hpp"
 #include "options/numbers.hpp"
 #include "options/vit_model.hpp"
+#include "options/words.hpp"
 #include "terminal/print.hpp"
 #include "tuning/estimated.hpp"
 
@@ -24,6 +27,7 @@ namespace {
 
 struct Options {
   VitModelOptions model;
+  SweepOptions sweep;
   VitWeightOptions source;
   std::int64_t batch = 8;
   std::string pass = "forward";
@@ -117,24 +121,29 @@ nlohmann::ordered_json profile_json(const std::vector<LayerTotals>& layers, doub
 
 void print_profile(const std::vector<LayerTotals>& layers, double yardstick) {
   const double all = total_ms(layers);
-  terminal::print("\n  {:<36} {:>6} {:>10} {:>8} {:>10} {:>9} {:>9}\n", "layer", "times", "ms", "of all", "GFLOP", "GFLOP/s",
-             "yardstick");
+  terminal::print("\n  {:<36} {:>6} {:>10} {:>8} {:>10} {:>9} {:>9}\n", "layer", "times", "ms", "of all", "GFLOP",
+                  "GFLOP/s", "yardstick");
   for (const LayerTotals& layer : layers) {
     const double gflops = rate_of(layer);
-    terminal::print("  {:<36} {:>6} {:>10.3f} {:>7.1f}% {:>10.3f} {:>9.1f} {:>8.0f}%\n", layer.kind, layer.count, layer.ms,
-               100 * layer.ms / all, layer.flops / 1e9, gflops, 100 * gflops / yardstick);
+    terminal::print("  {:<36} {:>6} {:>10.3f} {:>7.1f}% {:>10.3f} {:>9.1f} {:>8.0f}%\n", layer.kind, layer.count,
+                    layer.ms, 100 * layer.ms / all, layer.flops / 1e9, gflops, 100 * gflops / yardstick);
   }
 }
 
-void bench(const Options& options) {
-  if (options.batch < 1) throw Error(fmt::format("--batch is {}, and must be positive", options.batch));
-  const DType dtype = parse_dtype(options.dtype);
+/// Random weights where none are given.
+VitModel model_of(const Options& options) {
   VitWeightOptions weights = options.source;
   if (weights.weights.empty() && !weights.seed) weights.seed = 1;
-  const VitModel source(options.model, weights);
+  return {options.model, weights};
+}
+
+/// Measures and prints one run; with --json it is added to `all`.
+void bench(const Device& device, const Options& options, std::vector<nlohmann::ordered_json>& all) {
+  const VitModel source = model_of(options);
   const VitConfig& config = source.config();
-  const Device device = Device::open(options.device, {.warn = {}, .profiling = options.profile});
-  Bench work(device, source, dtype, options);
+  const std::string score(name_of(config.score));
+  const double alpha = options.model.alpha.value_or(config.alpha);
+  Bench work(device, source, parse_dtype(options.dtype), options);
   print_warnings(source.warnings());
   const auto run = [&] {
     work.run();
@@ -168,7 +177,13 @@ void bench(const Options& options) {
     layers = layer_totals(steps);
   }
   if (options.json) {
-    nlohmann::ordered_json json{{"ms_best", times.best()},
+    nlohmann::ordered_json json{{"model", source.name()},
+                                {"score", score},
+                                {"alpha", alpha},
+                                {"dtype", options.dtype},
+                                {"pass", name_of(work.pass())},
+                                {"batch", options.batch},
+                                {"ms_best", times.best()},
                                 {"ms_median", times.median()},
                                 {"images_per_s", images_per_s},
                                 {"gflops", gflops},
@@ -177,18 +192,44 @@ void bench(const Options& options) {
                                 {"device", device.name()},
                                 {"toolchain", name_of(device.info().toolchain)}};
     if (options.profile) json["layers"] = profile_json(layers, yardstick.gflops());
-    terminal::print_json(json);
+    all.push_back(std::move(json));
     return;
   }
-  terminal::print("{} {} {}, batch {}, {} on {} ({})\n", source.name(), name_of(config.score), name_of(work.pass()),
-             options.batch, options.dtype, device.name(), name_of(device.info().toolchain));
+  terminal::print("{} {} {}, batch {}, {} on {} ({})\n", source.name(), variant_name(score, alpha),
+                  name_of(work.pass()), options.batch, options.dtype, device.name(), name_of(device.info().toolchain));
   terminal::print("  time      {:.1f} ms best, {:.1f} ms median of {}\n", times.best(), times.median(), times.count());
   terminal::print("  speed     {:.1f} images/s, {:.1f} GFLOP/s (at the best time)\n", images_per_s, gflops);
   terminal::print("  yardstick {:.1f} GFLOP/s (GEMM {}, {}), of which {:.0f} %\n", yardstick.gflops(), Yardstick::size,
-             yardstick.provider(), 100 * gflops / yardstick.gflops());
+                  yardstick.provider(), 100 * gflops / yardstick.gflops());
   terminal::print("  memory    {} in all\n", readable_bytes(peak_bytes));
   if (tuning::uses_estimates(device.info())) terminal::print("  {}\n", tuning::estimated_note);
   if (options.profile) print_profile(layers, yardstick.gflops());
+}
+
+void sweep(Options options) {
+  if (options.source.weights.empty() && options.sweep.scores.empty()) options.sweep.scores = {"softmax"};
+  if (options.recompute && options.pass == "forward")
+    wrong_command_line("--recompute is for --pass train and backward");
+  // What cannot be is said before anything is measured.
+  std::size_t runs = 0;
+  const auto each = [&](const auto& visit) {
+    options.sweep.each([&](const auto& score, const auto& alpha, const std::string& dtype) {
+      options.model.score = score;
+      options.model.alpha = alpha;
+      options.dtype = dtype;
+      visit();
+    });
+  };
+  each([&] {
+    const VitModel source = model_of(options);
+    source.check([&] { source.config().check(); });
+    ++runs;
+  });
+  if (options.turns && runs > 1) wrong_command_line("--turns takes one score, alpha and type");
+  const Device device = Device::open(options.device, {.warn = {}, .profiling = options.profile});
+  std::vector<nlohmann::ordered_json> all;
+  each([&] { bench(device, options, all); });
+  if (options.json) print_runs(all);
 }
 
 }  // namespace
@@ -197,26 +238,29 @@ void add_bench_vit(CLI::App& program) {
   CLI::App* command = program.add_subcommand("vit", "Time a Vision Transformer");
   auto options = std::make_shared<Options>();
   options->source.add_to(*command);
-  options->model.add_to(*command);
-  command->add_option("--batch", options->batch, "Images at a time")->check(whole_number)->capture_default_str();
+  command->add_option("--model", options->model.model, model_help)->check(model_word);
+  options->sweep.add_to(*command);
+  options->model.add_variations_to(*command);
+  command->add_option("--batch", options->batch, "Images at a time")
+      ->check(positive_whole_number)
+      ->capture_default_str();
   std::vector<std::string> passes{"backward"};  // another word for forward_backward
   for (const Pass pass : all_passes) passes.emplace_back(name_of(pass));
   command->add_option("--pass", options->pass, "forward, forward_backward or train (with AdamW)")
       ->check(CLI::IsMember(passes))
       ->capture_default_str();
-  command->add_option("--dtype", options->dtype, "Storage type: f32, bf16 or f16")->capture_default_str();
   command->add_option("--device", options->device, "Index, name part, backend or type");
   command->add_option("--seconds", options->seconds, "How long to measure")
       ->check(number_from_zero)
       ->capture_default_str();
   command->add_flag("--recompute", options->recompute, "Compute activations again in the backward pass");
   command->add_flag("--profile", options->profile, "Also time, work and share of the yardstick of each layer");
-  command->add_flag("--json", options->json, "Print a JSON object");
+  command->add_flag("--json", options->json, "Print a JSON object, or for lists an array of them");
   command
       ->add_flag("--turns", options->turns,
                  "Run a pass for every line of standard input and print its ms: for taking turns with other programs")
       ->excludes("--seconds", "--profile", "--json");
-  command->callback([options] { bench(*options); });
+  command->callback([options] { sweep(*options); });
 }
 
 }  // namespace sylvit::cli

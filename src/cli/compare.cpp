@@ -11,6 +11,7 @@
 #include "compare/inputs.hpp"
 #include "options/attention_options.hpp"
 #include "options/numbers.hpp"
+#include "options/words.hpp"
 #include "report/json.hpp"
 #include "report/merge.hpp"
 #include "report/summary.hpp"
@@ -59,26 +60,25 @@ std::vector<DeviceInfo> chosen_devices(const std::vector<std::string>& selectors
   return chosen;
 }
 
-/// "bf16=0.1", over defaults that models with random weights keep to with room to spare.
+/// "bf16=0.1": for CLI::Option::check.
+std::string tolerance_word(const std::string& text) {
+  const std::size_t equal = text.find('=');
+  const bool good = equal != std::string::npos && positive_number(text.substr(equal + 1)).empty();
+  return good ? storage_type_word(text.substr(0, equal)) : "'" + text + "' is not of the form f32=1e-4";
+}
+
+/// Over defaults that models with random weights keep to with room to spare.
 std::map<DType, double> tolerances_of(const std::vector<std::string>& texts) {
   std::map<DType, double> tolerances{{DType::f32, 1e-4}, {DType::bf16, 5e-2}, {DType::f16, 1e-2}};
   for (const std::string& text : texts) {
     const std::size_t equal = text.find('=');
-    char* end = nullptr;
-    const double value = equal == std::string::npos ? 0 : std::strtod(text.c_str() + equal + 1, &end);
-    if (!(value > 0) || *end != '\0') throw Error(fmt::format("--tolerance {} is not of the form f32=1e-4", text));
-    tolerances[parse_dtype(text.substr(0, equal))] = value;
+    tolerances[parse_dtype(text.substr(0, equal))] = std::strtod(text.c_str() + equal + 1, nullptr);
   }
   return tolerances;
 }
 
 Request request_of(const Options& options) {
   Request request;
-  if (options.batch < 1) throw Error(fmt::format("--batch is {}, and must be positive", options.batch));
-  if (options.inputs.judged < 1 || options.inputs.image_count < 1)
-    throw Error("--judged and --image-count must be positive");
-  for (const std::int64_t batch : options.sweep)
-    if (batch < 1) throw Error(fmt::format("--sweep has {}, and batch sizes are positive", batch));
   for (const std::string& dtype : options.dtypes) {
     const DType parsed = parse_dtype(dtype);
     if (std::ranges::find(request.dtypes, parsed) == request.dtypes.end()) request.dtypes.push_back(parsed);
@@ -136,8 +136,6 @@ void fail_for_regressions(const Baseline& baseline) {
 }
 
 void compare_command(const Options& options) {
-  if (!(options.limits.slowdown > 0) || !(options.limits.error >= 0))
-    throw Error("--max-slowdown must be positive and --max-error not negative");
   // What cannot succeed is said before anything is measured.
   std::optional<NamedReport> baseline;
   if (!options.baseline.empty()) baseline = NamedReport{options.baseline, read_report(options.baseline)};
@@ -174,20 +172,28 @@ void add_compare(CLI::App& program) {
   command
       ->add_option("--models", inputs.models,
                    "Ti, S, B or L by patch (S/16), or timm's names (default: S/16, or what the weights are of)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(model_word);
   command
       ->add_option("--scores", inputs.scores,
                    "Attention scores: " + score_names() +
                        " (default: softmax,relu, or the one that the weights were written for)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(score_word);
+  command
+      ->add_option("--alpha", inputs.alphas,
+                   "One or more exponents of the divisor, 0 to 2; point-wise scores (default: 1, or the weights')")
+      ->delimiter(',')
+      ->check(alpha_number);
   command->add_option("--dtypes", options->dtypes, "Storage types: f32, bf16, f16 (default: all that a device has)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(storage_type_word);
   command->add_option("--batch", options->batch, "Images at a time, for speeds")
-      ->check(whole_number)
+      ->check(positive_whole_number)
       ->capture_default_str();
   command->add_option("--sweep", options->sweep, "More batch sizes, for forward passes")
       ->delimiter(',')
-      ->check(whole_number)
+      ->check(positive_whole_number)
       ->capture_default_str();
   command->add_flag("--forward-only", options->forward_only, "Do not time backward passes");
   command->add_option("--seconds", options->seconds, "How long to measure each speed, at least")
@@ -202,30 +208,39 @@ void add_compare(CLI::App& program) {
   command->add_option("--images", inputs.images,
                       "Image files or directories, or a .safetensors with images [B,C,H,W] (default: synthetic ones)");
   command->add_option("--image-count", inputs.image_count, "Images to classify, at most")
-      ->check(whole_number)
+      ->check(positive_whole_number)
       ->capture_default_str();
   command->add_option("--judged", inputs.judged, "How many of them go through the fp64 reference too")
-      ->check(whole_number)
+      ->check(positive_whole_number)
       ->capture_default_str();
   command
       ->add_option("--tolerance", options->tolerances,
                    "A layer's relative error (L2) is too large beyond this (default: f32=1e-4,f16=1e-2,bf16=5e-2)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(tolerance_word);
   command->add_flag("--cold", options->cold, "Build all kernels anew, to see how long that takes");
-  command->add_option("--out", options->out, "Directory of the report")->capture_default_str();
+  inputs.variations.add_variations_to(*command);
+  const std::vector<CLI::Option*> measuring = command->get_options();
   command->add_option("--machine", options->machine, "What the report calls this machine (default: its host name)");
   command->add_option("--merge", options->merge, "Measure nothing: make one report of these report.json files");
+  command->add_option("--out", options->out, "Directory of the report")->capture_default_str();
   command->add_option("--baseline", options->baseline,
                       "A report.json: exit with 1 when something is slower or less accurate than there");
   command->add_option("--max-slowdown", options->limits.slowdown, "How many times as long a pass may take")
+      ->check(positive_number)
       ->capture_default_str();
   command->add_option("--max-error", options->limits.error, "How much the logits' relative error may grow")
+      ->check(number_from_zero)
       ->capture_default_str();
-  inputs.variations.add_variations_to(*command);
   command->footer(
       "A device that fails is named in the report and on standard error, the others go on, and the exit code is 1.\n"
       "docs/compare.md explains the numbers.");
-  command->callback([options] { compare_command(*options); });
+  command->callback([options, measuring] {
+    for (const CLI::Option* option : measuring)
+      if (!options->merge.empty() && option->count() > 0)
+        wrong_command_line(option->get_name() + " says how to measure, and with --merge nothing is measured");
+    compare_command(*options);
+  });
 }
 
 }  // namespace sylvit::cli

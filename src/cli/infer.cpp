@@ -16,6 +16,7 @@
 #include "images/batch.hpp"
 #include "options/numbers.hpp"
 #include "options/vit_model.hpp"
+#include "options/words.hpp"
 #include "terminal/print.hpp"
 
 namespace sylvit::cli {
@@ -42,13 +43,16 @@ struct Answer {
   std::vector<Prediction> top;
 };
 
-VitConfig checked(const VitConfig& config) {
-  config.check();
-  if (config.channels != 3)
-    throw Error(fmt::format("the model takes {} channels, and image files have 3", config.channels));
-  if (config.image_height != config.image_width)
-    throw Error(fmt::format("the model takes images of {} x {}, and infer makes square ones", config.image_height,
-                            config.image_width));
+VitConfig checked(const VitModel& source) {
+  const VitConfig& config = source.config();
+  source.check([&] {
+    config.check();
+    if (config.channels != 3)
+      throw Error(fmt::format("the model takes {} channels, and image files have 3", config.channels));
+    if (config.image_height != config.image_width)
+      throw Error(fmt::format("the model takes images of {} x {}, and infer makes square ones", config.image_height,
+                              config.image_width));
+  });
   return config;
 }
 
@@ -142,7 +146,7 @@ class Report {
 void infer(const Options& options) {
   const DType dtype = parse_dtype(options.dtype);
   const VitModel source(options.model, options.source);
-  const VitConfig config = checked(source.config());
+  const VitConfig config = checked(source);
   const sylvit::ImageTransform transform = source.transform(options.transform);
   std::vector<std::string> labels;
   if (!options.labels.empty()) labels = read_labels(options.labels, config.classes);
@@ -211,7 +215,9 @@ void add_infer(CLI::App& program) {
   command->add_option("--batch", options->batch, "Images at a time")
       ->check(positive_whole_number)
       ->capture_default_str();
-  command->add_option("--dtype", options->dtype, "Storage type: f32, bf16 or f16")->capture_default_str();
+  command->add_option("--dtype", options->dtype, "Storage type: f32, bf16 or f16")
+      ->check(storage_type_word)
+      ->capture_default_str();
   command->add_option("--device", options->device, "Index, name part, backend or type");
   command->add_flag("--json", options->json, "Print one JSON document at the end");
   command->footer(

@@ -7,6 +7,8 @@
 #include <new>
 #include <sstream>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "terminal/print.hpp"
@@ -41,12 +43,26 @@ int out_of_memory() {
   return 1;
 }
 
+/// What is said of a wrong command line, with the innermost command that was understood.
+std::string refusal(const CLI::App* app, const CLI::Error& error) {
+  std::string command = app->get_name();
+  for (auto chosen = app->get_subcommands(); !chosen.empty(); chosen = chosen.front()->get_subcommands())
+    command += " " + chosen.front()->get_name();
+  std::string what = error.what();
+  // CLI11 speaks of what is missing before it speaks of a word that it does not know.
+  const std::vector<std::string> unknown = app->remaining(true);
+  if (error.get_name() == "RequiredError" && !unknown.empty())
+    what = fmt::format("there is no {} '{}'", unknown.front().starts_with('-') ? "option" : "command", unknown.front());
+  return fmt::format("sylvit: {}; see '{} --help'\n", what, command);
+}
+
 }  // namespace
 
 int main(int count, char** words) try {
   CLI::App program{"sylvit: attention variants and Vision Transformers from one SYCL source", "sylvit"};
   program.set_version_flag("--version", std::string("sylvit ") + sylvit::version);
   program.require_subcommand(1);
+  program.failure_message(refusal);
   sylvit::cli::add_devices(program);
   sylvit::cli::add_self_check(program);
   sylvit::cli::add_init(program);

@@ -12,6 +12,7 @@
 #include "cli/results.hpp"
 #include "io/safetensors.hpp"
 #include "options/vit_model.hpp"
+#include "options/words.hpp"
 
 namespace sylvit::cli {
 
@@ -114,9 +115,13 @@ void add_run_vit(CLI::App& program) {
       ->required();
   options->source.add_to(*command);
   options->model.add_to(*command);
-  command->add_flag("--backward", options->backward, "Also the loss and the gradient of every parameter");
-  command->add_flag("--recompute", options->recompute, "Backward with less memory: compute activations again");
-  command->add_option("--dtype", options->dtype, "Storage type: f32, bf16 or f16")->capture_default_str();
+  auto* backward =
+      command->add_flag("--backward", options->backward, "Also the loss and the gradient of every parameter");
+  command->add_flag("--recompute", options->recompute, "Backward with less memory: compute activations again")
+      ->needs(backward);
+  command->add_option("--dtype", options->dtype, "Storage type: f32, bf16 or f16")
+      ->check(storage_type_word)
+      ->capture_default_str();
   command->add_option("--device", options->device, "Index, name part, backend or type");
   command->callback([options] { run(*options); });
 }

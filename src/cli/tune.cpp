@@ -12,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/progress.hpp"
 #include "options/numbers.hpp"
+#include "options/words.hpp"
 #include "terminal/print.hpp"
 #include "tuner/jobs.hpp"
 #include "tuner/search.hpp"
@@ -218,12 +219,16 @@ void add_tune(CLI::App& program) {
   command
       ->add_option("--kernel", request.kernels,
                    "attention_forward, attention_backward, layer_norm, gemm, gemm_provider (default: all)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(CLI::IsMember(request.kernels));
   command->add_option("--shapes", request.shapes, "vit, long, or a file with lines such as 'attention 8,6,197,64'")
       ->capture_default_str();
-  command->add_option("--dtype", request.dtypes, "Storage types: f32, bf16, f16 (default: f32)")->delimiter(',');
+  command->add_option("--dtype", request.dtypes, "Storage types: f32, bf16, f16 (default: f32)")
+      ->delimiter(',')
+      ->check(storage_type_word);
   command->add_option("--score", request.scores, "Scores, the first of a class stands for it (default: relu, softmax)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(score_word);
   command->add_flag("--spread", request.spread,
                     "Let records serve head sizes and lengths around the measured ones too, for a table to ship");
   command->add_option("--budget", options->budget, "Seconds for all of it")

@@ -12,6 +12,7 @@
 #include "catalogue/records.hpp"
 #include "cli/commands.hpp"
 #include "options/numbers.hpp"
+#include "options/words.hpp"
 #include "terminal/print.hpp"
 #include "tuning/record_check.hpp"
 #include "tuning/table.hpp"
@@ -71,7 +72,7 @@ std::vector<std::string_view> kernels_of(const Options& options) {
   if (std::ranges::find(known, options.kernel) != known.end()) return {options.kernel};
   std::string names;
   for (const std::string_view name : known) names.append(names.empty() ? "" : ", ").append(name);
-  throw Error("there is no kernel '" + options.kernel + "'", "the kernels are: " + names);
+  wrong_command_line("there is no kernel '" + options.kernel + "'; the kernels are: " + names);
 }
 
 Json to_json(const tuning::Record& record) {
@@ -127,7 +128,7 @@ void print_kernel(const tuning::Table& table, const TuningCase& wanted, bool exp
 
 void show(const Options& options) {
   if (!base::is_head_size(options.head_size))
-    throw Error(fmt::format("--head-size is {}, and must be {}", options.head_size, base::head_size_rule()));
+    wrong_command_line(fmt::format("--head-size is {}, and must be {}", options.head_size, base::head_size_rule()));
   const Device device = Device::open(options.device);
   const DeviceInfo& info = device.info();
   const tuning::Table& table = tuning::table_for(device);
@@ -150,8 +151,10 @@ void add_tuning_show(CLI::App& tuning) {
   auto options = std::make_shared<Options>();
   command->add_option("--device", options->device, "Index, name part, backend or type");
   command->add_option("--kernel", options->kernel, "Explain the choice for this kernel (default: name each kernel's)");
-  command->add_option("--dtype", options->dtype, "Storage type: f32, bf16 or f16")->capture_default_str();
-  command->add_option("--score", options->score, "Attention: the score")->capture_default_str();
+  command->add_option("--dtype", options->dtype, "Storage type: f32, bf16 or f16")
+      ->check(storage_type_word)
+      ->capture_default_str();
+  command->add_option("--score", options->score, "Attention: the score")->check(score_word)->capture_default_str();
   command->add_option("--head-size", options->head_size, "Attention: the head size")
       ->check(whole_number)
       ->capture_default_str();

@@ -21,8 +21,7 @@ struct InitOptions {
 };
 
 void init(const InitOptions& options) {
-  const VitConfig config = options.model.config();
-  config.check();
+  const VitConfig config = options.model.checked();
   check_host_memory(config);
   vit::check_timm_config_free(options.output);
   const std::vector<VitParameter> parameters = vit_parameters(config);
@@ -94,20 +93,20 @@ Json description_of(const io::WeightsFile& file, const std::string& path) {
 void print(const Json& json) {
   const auto bytes = json["bytes"].get<std::size_t>();
   terminal::print("tensors      {}\nparameters   {}\nbytes        {} ({})\n", json["tensors"].get<std::size_t>(),
-             json["parameters"].get<std::int64_t>(), bytes, readable_bytes(bytes));
+                  json["parameters"].get<std::int64_t>(), bytes, readable_bytes(bytes));
   if (json.contains("ran")) terminal::print("ran          {}\n", json["ran"].get<std::string>());
   if (json.contains("unknown")) terminal::print("model        unknown: {}\n", json["unknown"].get<std::string>());
   if (!json.contains("model")) return;
   const Json& configuration = json["configuration"];
   terminal::print("model        {}, {} classes, images of {} x {}\n", json["model"].get<std::string>(),
-             configuration["classes"]["value"].get<std::int64_t>(),
-             configuration["image_height"]["value"].get<std::int64_t>(),
-             configuration["image_width"]["value"].get<std::int64_t>());
+                  configuration["classes"]["value"].get<std::int64_t>(),
+                  configuration["image_height"]["value"].get<std::int64_t>(),
+                  configuration["image_width"]["value"].get<std::int64_t>());
   terminal::print("FLOPs        {:.2f} GFLOP an image, forward\n", json["forward_flops"].get<double>() / 1e9);
   for (const auto& [name, row] : configuration.items()) {
     const Json& value = row["value"];
     terminal::print("  {:<20} {:<16} {}\n", name, value.is_string() ? value.get<std::string>() : value.dump(),
-               row["from"].get<std::string>());
+                    row["from"].get<std::string>());
   }
   if (json.contains("not_read")) terminal::print("note         {}\n", json["not_read"].get<std::string>());
 }

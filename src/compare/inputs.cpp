@@ -112,7 +112,7 @@ std::string description_of(const VitConfig& config) {
 Model make_model(const InputOptions& options, const VitModel& source) {
   Model model;
   model.config = source.config();
-  model.config.check();
+  source.check([&] { model.config.check(); });
   model.values = source.values(model.config);
   Images images = images_for(options, source, model.config);
   model.images = std::move(images.pixels);
@@ -173,6 +173,8 @@ std::vector<Model> make_models(const InputOptions& options, std::vector<std::str
   const auto choices = [](const std::vector<std::string>& given, std::vector<Choice> otherwise) {
     return given.empty() ? std::move(otherwise) : std::vector<Choice>(given.begin(), given.end());
   };
+  std::vector<std::optional<double>> alphas(options.alphas.begin(), options.alphas.end());
+  if (alphas.empty()) alphas.emplace_back();
   std::vector<Choice> scores = choices(options.scores, {"softmax", "relu"});
   std::vector<Model> models;
   const TransformOptions none;
@@ -188,18 +190,21 @@ std::vector<Model> make_models(const InputOptions& options, std::vector<std::str
                         source.file(), name_of(source.config().score)));
       }
     }
-    for (const Choice& score : scores) {
-      choice.score = score;
-      const VitModel source(choice, options.source);
-      const std::string_view taken = name_of(source.config().score);
-      if (std::ranges::any_of(models, [&](const Model& model) {
-            return model.report.name == source.name() && model.report.score == taken;
-          }))
-        continue;
-      models.push_back(make_model(options, source));
-      for (const std::string& line : source.warnings(are_image_files(options) ? &none : nullptr))
-        if (std::ranges::find(warnings, line) == warnings.end()) warnings.push_back(line);
-    }
+    for (const Choice& score : scores)
+      for (const std::optional<double>& alpha : alphas) {
+        choice.score = score;
+        choice.alpha = alpha;
+        const VitModel source(choice, options.source);
+        const VitConfig& config = source.config();
+        if (std::ranges::any_of(models, [&](const Model& model) {
+              return model.report.name == source.name() && model.config.score == config.score &&
+                     (config.score == Score::softmax || model.config.alpha == config.alpha);
+            }))
+          continue;
+        models.push_back(make_model(options, source));
+        for (const std::string& line : source.warnings(are_image_files(options) ? &none : nullptr))
+          if (std::ranges::find(warnings, line) == warnings.end()) warnings.push_back(line);
+      }
   }
   return models;
 }

@@ -16,15 +16,16 @@ std::vector<std::int64_t> synthetic_labels(const VitConfig& config, std::int64_t
 struct InputOptions {
   std::vector<std::string> models;  ///< empty: S/16, or what the weights are of
   std::vector<std::string> scores;  ///< empty: softmax and relu, or what the weights were written for
-  VitModelOptions variations;       ///< all but its model and score
+  std::vector<double> alphas;       ///< of point-wise scores; empty: 1, or what the weights were written for
+  VitModelOptions variations;       ///< all but its model, score and alpha
   VitWeightOptions source;
   std::vector<std::string> images;  ///< files, directories, or one .safetensors; empty: synthetic ones
   std::int64_t image_count = 8;     ///< at most, of files; exactly, of synthetic ones
   std::int64_t judged = 2;
 };
 
-/// Each model with each score. What there is to say of the weights goes to `warnings`, once. Throws Error when weights
-/// or images do not fit.
+/// Each model with each score, and each alpha where it is point-wise. What there is to say of the weights goes to
+/// `warnings`, once. Throws Error when weights or images do not fit.
 std::vector<Model> make_models(const InputOptions& options, std::vector<std::string>& warnings);
 
 }  // namespace sylvit::compare

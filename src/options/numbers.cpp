@@ -1,7 +1,5 @@
 #include "options/numbers.hpp"
 
-#include <sylvit/error.hpp>
-
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -55,11 +53,9 @@ std::string number_from_zero(const std::string& text) {
   return finite_value(text).value_or(-1) >= 0 ? "" : "must be finite and not negative, not " + text;
 }
 
-float positive_f32(const char* option, double value) {
-  const auto result = static_cast<float>(value);
-  if (!std::isnormal(result) || result < 0)
-    throw Error(fmt::format("{} is {}, and must be positive and within the range of f32", option, value));
-  return result;
+std::string alpha_number(const std::string& text) {
+  const double value = finite_value(text).value_or(-1);
+  return value >= 0 && value <= 2 ? "" : "must be 0 to 2, not " + text;
 }
 
 }  // namespace sylvit::options

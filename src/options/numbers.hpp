@@ -18,8 +18,7 @@ std::string finite_number(const std::string& text);
 std::string positive_number(const std::string& text);
 /// A finite number from 0, as of seconds.
 std::string number_from_zero(const std::string& text);
-
-/// The value of an option that must be positive, also when it is rounded to f32: 1e-60 is not.
-float positive_f32(const char* option, double value);
+/// An alpha: 0 to 2.
+std::string alpha_number(const std::string& text);
 
 }  // namespace sylvit::options

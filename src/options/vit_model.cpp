@@ -37,6 +37,7 @@ void TransformOptions::add_to(CLI::App& command) {
           "--crop-pct", crop_pct,
           "The share of the resized image's shorter side that is kept (default: 0.9, or what config.json beside "
           "the weights says; so are the following)")
+      ->check(finite_number)  // NaN is in every range
       ->check(CLI::Range(0.01, 1.0));
   const auto add = [&](const char* name, std::optional<std::array<float, 3>>& value, const char* description) {
     return command
@@ -63,7 +64,7 @@ void check_host_memory(const VitConfig& config) {
 
 VitModel::VitModel(const VitModelOptions& model, const VitWeightOptions& source)
     : path_(source.weights), seed_(source.seed.value_or(0)), config_(model.config()), options_(model) {
-  if (path_.empty() && !source.seed) throw Error("a model needs --weights or --seed");
+  if (path_.empty() && !source.seed) wrong_command_line("a model needs --weights or --seed");
   if (!path_.empty()) {
     file_ = io::WeightsFile::open(path_);
     told_ = vit::file_config(*file_, path_);

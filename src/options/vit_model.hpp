@@ -6,6 +6,7 @@
 
 #include "io/weights_file.hpp"
 #include "options/vit_options.hpp"
+#include "options/words.hpp"
 #include "vit/file_config.hpp"
 
 namespace sylvit::options {
@@ -40,7 +41,8 @@ void check_host_memory(const VitConfig& config);
 
 class VitModel {
  public:
-  /// Opens the file. Throws Error when there is neither file nor seed, or when an option speaks against the file.
+  /// Opens the file. Throws Error when an option speaks against the file. Neither file nor seed is a wrong command
+  /// line.
   VitModel(const VitModelOptions& model, const VitWeightOptions& source);
 
   /// What the options say over what the file tells. Not checked yet.
@@ -61,6 +63,12 @@ class VitModel {
   std::vector<Assumption> assumed(const TransformOptions* images = nullptr) const;
   /// The lines that say so, and what a config.json says that does not count.
   std::vector<std::string> warnings(const TransformOptions* images = nullptr) const;
+
+  /// Runs a check of the configuration, which throws Error. Where options alone made it, the command line is wrong.
+  template <class Check>
+  void check(const Check& check) const {
+    file_ ? check() : by_command_line(check);
+  }
 
   /// In host memory, in the order of vit_parameters(config). Warns as parameters() does.
   std::vector<std::vector<float>> values(const VitConfig& config) const;

@@ -6,6 +6,7 @@
 
 #include "options/attention_options.hpp"
 #include "options/numbers.hpp"
+#include "options/words.hpp"
 #include "vit/config_json.hpp"
 
 namespace sylvit::options {
@@ -41,22 +42,24 @@ std::string model_name(const VitConfig& config) {
 }
 
 void VitModelOptions::add_to(CLI::App& command) {
-  command.add_option(
-      "--model", model,
-      "Ti, S, B or L by patch (S/16), or timm's name (vit_small_patch16_224) (default: S/16, or what the "
-      "weights are of)");
-  command.add_option("--score", score, "Attention score: " + score_names() + " (default: softmax, or the weights')");
+  command.add_option("--model", model, model_help)->check(model_word);
+  command.add_option("--score", score, "Attention score: " + score_names() + " (default: softmax, or the weights')")
+      ->check(score_word);
+  command.add_option("--alpha", alpha, "Exponent of the divisor, 0 to 2; point-wise scores (default: 1)")
+      ->check(alpha_number);
   add_variations_to(command);
 }
 
 void VitModelOptions::add_variations_to(CLI::App& command) {
   const auto add_flag = [&](const char* name, std::optional<bool>& value, const char* description) {
     // --name=false is below zero.
-    command.add_flag_function(
-        name, [&value](std::int64_t count) { value = count > 0; }, description);
+    command
+        .add_flag_function(
+            name, [&value](std::int64_t count) { value = count > 0; }, description)
+        ->check(CLI::TypeValidator<bool>());
   };
-  command.add_option("--alpha", alpha, "Exponent of the divisor, 0 to 2; point-wise scores (default: 1)");
-  command.add_option("--divisor", divisor, "What L^-alpha takes for L (default: the number of tokens)");
+  command.add_option("--divisor", divisor, "What L^-alpha takes for L (default: the number of tokens)")
+      ->check(positive_number);
   add_flag("--qk-norm", qk_norm, "Layer norm of queries and keys");
   add_flag("--gate", gate, "Gated attention unit");
   add_flag("--head-scale", head_scale, "A learned factor for each head");
@@ -67,7 +70,7 @@ void VitModelOptions::add_variations_to(CLI::App& command) {
       ->check(CLI::IsMember(poolings));
   add_flag("--sincos", sincos, "Fixed 2-D sin-cos positions instead of learned ones");
   add_flag("--gelu-tanh", gelu_tanh, "The MLPs' GELU in its tanh form");
-  command.add_option("--epsilon", epsilon, "Of the layer norms (default: 1e-6)");
+  command.add_option("--epsilon", epsilon, "Of the layer norms (default: 1e-6)")->check(positive_number);
   const auto add_size = [&](const char* name, std::optional<std::int64_t>& value, const char* description) {
     command.add_option(name, value, description)->check(whole_number);
   };
@@ -83,6 +86,14 @@ void VitModelOptions::add_variations_to(CLI::App& command) {
 
 VitConfig VitModelOptions::config() const { return over({}); }
 
+VitConfig VitModelOptions::checked() const {
+  return by_command_line([&] {
+    const VitConfig made = config();
+    made.check();
+    return made;
+  });
+}
+
 VitConfig VitModelOptions::over(VitConfig config) const {
   if (model) {
     const VitConfig preset = vit_preset(*model);
@@ -91,7 +102,7 @@ VitConfig VitModelOptions::over(VitConfig config) const {
   for (const Size& size : sizes) config.*size.place = (this->*size.option).value_or(config.*size.place);
   if (score) config.score = parse_score(*score);
   if (alpha) config.alpha = static_cast<float>(*alpha);
-  if (divisor) config.divisor = positive_f32("--divisor", *divisor);
+  if (divisor) config.divisor = static_cast<float>(*divisor);
   config.qk_norm = qk_norm.value_or(config.qk_norm);
   config.gate = gate.value_or(config.gate);
   config.head_scale = head_scale.value_or(config.head_scale);

@@ -14,6 +14,10 @@ namespace sylvit::options {
 /// "S/16", or the sizes where no preset has them.
 std::string model_name(const VitConfig& config);
 
+/// Of --model, where there is one.
+constexpr const char* model_help =
+    "Ti, S, B or L by patch (S/16), or timm's name (vit_small_patch16_224) (default: S/16, or what the weights are of)";
+
 /// What was given on the command line. What was not is as in the weights' file, or as by default.
 struct VitModelOptions {
   std::optional<std::string> model, score, pool;
@@ -22,11 +26,13 @@ struct VitModelOptions {
   std::optional<std::int64_t> classes, image_size, width, depth, heads, mlp, patch, channels;
 
   void add_to(CLI::App& command);
-  /// All but --model and --score, for commands that take several of these.
+  /// All but --model, --score and --alpha, for commands that take several of these.
   void add_variations_to(CLI::App& command);
 
-  /// The model, where no file tells anything.
+  /// The model, where no file tells anything. Not checked.
   VitConfig config() const;
+  /// The same, where options alone make the model. A model that cannot be is a wrong command line.
+  VitConfig checked() const;
   /// A model with what was given put in its place.
   VitConfig over(VitConfig config) const;
   /// Whether an option sets this member of VitConfig (vit/config_json.hpp).

