@@ -238,7 +238,7 @@ TEST_SUITE("cli/vit") {
     check_refused("run vit --score softmax --weights " + weights + files + none, none,
                   {"--score softmax contradicts", "w.safetensors, which was written for relu", "--override"});
     const auto bench = run_sylvit("bench vit --seconds 0 --weights " + weights);
-    CHECK(bench.output.find("width 48, depth 2, MLP 80, patch 4, 3 heads relu forward") == 0);
+    CHECK(bench.output.find("width 48, depth 2, MLP 80, patch 4, 3 heads relu with alpha 0.5 forward") == 0);
     check_refused("bench vit --score softmax --weights " + weights, none, {"--score softmax contradicts"});
 
     const auto json = nlohmann::json::parse(run_sylvit("info --json --list " + weights).output);
@@ -306,9 +306,9 @@ TEST_SUITE("cli/vit") {
     const std::string headless = test::write_headless(directory);
     const std::initializer_list<std::string> said{"0 classes", "num_classes=1", "features"};
     const std::string without = "--width 48 --depth 2 --heads 3 --mlp 80 --patch 4 --classes 0";
-    check_refused("init " + without + " --image-size 8 --seed 1 --output " + out, out, said);
+    check_refused("init " + without + " --image-size 8 --seed 1 --output " + out, out, said, 2);
     check_refused("run vit " + without + " --seed 1" + input, out, said);
-    check_refused("bench vit " + without + " --image-size 8 --min-time 0.01", out, said);
+    check_refused("bench vit " + without + " --image-size 8 --seconds 0.01", out, said, 2);
     const std::string sizes = "run vit --width 48 --depth 2 --heads 3 --mlp 80 --patch 4 --weights ";
     check_refused(sizes + headless + input, out, said);
     const auto info = run_sylvit("info " + headless);
@@ -346,7 +346,7 @@ TEST_SUITE("cli/vit") {
     check_refused("init --width 1048576 --heads 4096 --depth 4096 --output " + none, none,
                   {"parameters", "this machine's memory"});
     check_refused("bench vit --width 1048576 --heads 4096 --depth 4096", none, {"cannot allocate", "the device has"});
-    check_refused("init --depth 4097 --output " + none, none, {"depth is 4097", "1 to 4096"});
+    check_refused("init --depth 4097 --output " + none, none, {"depth is 4097", "1 to 4096"}, 2);
     check_refused("bench vit " + tiny + " --image-size 8 --batch 1000000000000", none,
                   {"cannot allocate", "the images", "the device has"});
     check_refused("bench vit " + tiny + " --image-size 8 --batch 9223372036854775807", none,

@@ -330,12 +330,12 @@ TEST_SUITE("compare/compare") {
     check_refused(small + "--dtypes f64", out, {"f64"}, "", 2);
     check_refused(small + "--scores reluu", out, {"reluu", "relu"}, "", 2);
     check_refused(small + "--models S/61", out, {"S/61", "known models"}, "", 2);
-    check_refused(" --batch 0", out, {"--batch", "from 1"}, "", 2);
+    check_refused(" --batch 0", out, {"--batch: ", "not 0"}, "", 2);
     check_refused(small + "--sweep 4,-1", out, {"--sweep", "-1"}, "", 2);
     check_refused(small + "--judged 0", out, {"--judged"}, "", 2);
     check_refused(" --image-count 10000000000000", out, {"not enough memory"});
     check_refused(" --image-count 1000000000000000000", out, {"64 bits"});
-    check_refused(small + "--tolerance f32", out, {"--tolerance", "'f32'", "f32=1e-4"}, "", 2);
+    check_refused(small + "--tolerance f32", out, {"--tolerance: 'f32'", "f32=1e-4"}, "", 2);
     check_refused(small + "--baseline /nonexistent.json", out, {"/nonexistent.json"});
     check_refused(" --merge /nonexistent.json", out, {"/nonexistent.json", "does not exist"});
     write(directory.path() / "bad.json", "{\"kind\": \"sylvit compare\", \"schema\": 1, \"runs\": [");
