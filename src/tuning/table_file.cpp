@@ -213,7 +213,7 @@ std::string Problem::text() const {
   std::string where = file;
   if (record > 0) where += ", record " + std::to_string(record);
   if (!kernel.empty()) where += " (" + kernel + ")";
-  return where + ": " + reason;
+  return base::printable(where + ": " + reason);
 }
 
 TableFile read_table(std::string name, std::string_view backend, std::string_view text) {
