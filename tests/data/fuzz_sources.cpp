@@ -108,13 +108,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         require(image.pixels.size() == static_cast<std::size_t>(height * width * image.channels));
       } catch (const sylvit::Error& error) {
         // A path stands in it as it is: who prints it spells it out.
-        require(std::string_view(error.what()).size() < 4000);
+        require(!std::string_view(error.what()).empty());
       }
     }
     sylvit::data::Fingerprint fingerprint;
     source.images->add_to(fingerprint);
   } catch (const sylvit::Error& error) {
-    require(std::string_view(error.what()).size() < 4000);
+    require(!std::string_view(error.what()).empty());
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/printable.hpp"
 #include "fuzz/fuzz.hpp"
 #include "tuning/record_check.hpp"
 #include "tuning/table_file.hpp"
@@ -25,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& [name, value] : record.numbers) require(value >= 0);
     // Whether the numbers make sense is judged apart.
     if (const std::string flaw = sylvit::tuning::flaw_of(record); !flaw.empty())
-      sylvit::fuzz::require_sentence("fuzz: " + flaw);
+      sylvit::fuzz::require_sentence("fuzz: " + sylvit::base::printable(flaw));
   }
   sylvit::DeviceInfo device;
   device.name = "a device";
