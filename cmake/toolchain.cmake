@@ -6,8 +6,8 @@
 include(CheckCXXSourceCompiles)
 include(${CMAKE_CURRENT_LIST_DIR}/package/sylvit-runtime.cmake)
 
-# Does the compiler make a program with a kernel, given these flags? `said` gets the first error. Asked here, so that not
-# the first of many sources says it, and anew each time, because flags change.
+# Does the compiler make a program with a kernel, given these flags? `said` gets the first error. Asked anew each time,
+# because flags change.
 function(sylvit_try_sycl works said)
   set(source ${CMAKE_BINARY_DIR}/CMakeFiles/sylvit-try-sycl.cpp)
   file(WRITE ${source} "#include <sycl/sycl.hpp>\nint main() { sycl::queue().single_task([] {}).wait(); }\n")
@@ -63,15 +63,15 @@ elseif(SYLVIT_TOOLCHAIN STREQUAL "dpcpp")
   set(flags -fsycl)
   sylvit_try_sycl(works said ${flags})
   if(NOT works)
-    message(FATAL_ERROR "SYLVIT_TOOLCHAIN is dpcpp, and ${CMAKE_CXX_COMPILER} does not compile SYCL with -fsycl. It "
-                        "takes icpx, or clang++ of open-source DPC++ (docs/building.md says where to get them).\n${said}")
+    message(FATAL_ERROR "SYLVIT_TOOLCHAIN is dpcpp, and ${CMAKE_CXX_COMPILER} does not compile SYCL with -fsycl. "
+                        "It takes icpx, or clang++ of open-source DPC++ (docs/building.md says where to get them).\n${said}")
   endif()
   if(SYLVIT_SYCL_TARGETS)
     list(APPEND flags -fsycl-targets=${SYLVIT_SYCL_TARGETS})
     sylvit_try_sycl(works said ${flags})
     if(NOT works)
-      message(FATAL_ERROR "${CMAKE_CXX_COMPILER} compiles SYCL, but not for SYLVIT_SYCL_TARGETS=${SYLVIT_SYCL_TARGETS}: "
-                          "it was built without that target, or does not find CUDA or ROCm (docs/nvidia.md, "
+      message(FATAL_ERROR "${CMAKE_CXX_COMPILER} compiles SYCL, but not for SYLVIT_SYCL_TARGETS="
+                          "${SYLVIT_SYCL_TARGETS}: it was built without that target, or does not find CUDA or ROCm (docs/nvidia.md, "
                           "docs/amd.md).\n${said}")
     endif()
   endif()
