@@ -136,7 +136,8 @@ std::vector<TypeCell> time_cells(const Result& result) {
   for (const LayerTime& layer : result.layers) all += layer.ms;
   std::vector<TypeCell> cells;
   for (const LayerTime& layer : result.layers) {
-    std::string text = fmt::format("{} ms\n{} in {}", number_text(layer.ms), share_text(layer.ms / all), layer.times);
+    std::string text = fmt::format("{} ms\n{}, {} time{}", number_text(layer.ms), share_text(layer.ms / all),
+                                   layer.times, layer.times == 1 ? "" : "s");
     if (layer.flops > 0) text += fmt::format("\n{} GFLOP/s", number_text(layer.flops / layer.ms / 1e6));
     text += fmt::format("\n{} GB/s", number_text(layer.bytes / layer.ms / 1e6));
     if (const auto provider = providers.find(layer.layer); provider != providers.end())
@@ -390,7 +391,7 @@ std::string device_details(const Report& report) {
       fact("note", device.tuning_note);
       fact("error", device.error);
       content += "</dl>\n";
-      HtmlTable table("cards", {{"Kernel"}, {"Case"}, {"Record"}, {"Numbers"}, {"Origin"}});
+      HtmlTable table("cards names", {{"Kernel"}, {"Case"}, {"Record"}, {"Numbers"}, {"Origin"}});
       for (const TuningUse& use : device.tuning)
         table.add({use.kernel, use.what, fmt::format("{}, {}", use.file, use.record), use.numbers, use.origin});
       if (!table.empty()) content += table.html();

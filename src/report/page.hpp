@@ -46,8 +46,8 @@ std::string details(const std::string& heading, const std::string& remark, const
 /// Names and what they are; those without a value are left out.
 std::string facts(const std::vector<std::pair<std::string, std::string>>& all);
 
-/// A table, row by row. On a phone its rows are cards ("cards"), or its letters small ("dense"). A column without any
-/// text is left out.
+/// A table, row by row. On a phone its rows are cards ("cards"), or its letters small ("dense"); "cards names" leaves
+/// room for words as long as a kernel's name. A column without any text is left out.
 class HtmlTable {
  public:
   struct Column {

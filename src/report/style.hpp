@@ -32,10 +32,13 @@ th,td{padding:6px 10px;text-align:left;vertical-align:top;border-top:1px solid v
 th{overflow-wrap:normal}
 td{min-width:4.5em}
 td.number{min-width:0}
+table.names td.head{min-width:12em}
+table.names td{min-width:7.5em}
 thead th{border-top:0;color:var(--soft);font-weight:600;font-size:.8rem;vertical-align:bottom}
 td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}
 td.number{white-space:nowrap}
 td small{color:var(--soft);display:block;font-size:.75rem;white-space:pre-line}
+table.cards td.number small{white-space:pre}
 tr.failed td{background:var(--bad-page)}
 .grid2{display:grid;gap:16px;grid-template-columns:repeat(auto-fit,minmax(min(100%,330px),1fr));align-items:start}
 .card{background:var(--card);border:1px solid var(--line);border-radius:8px;margin:0;padding:12px 14px;min-width:0}
@@ -74,7 +77,7 @@ pre{white-space:pre-wrap;background:var(--card);border:1px solid var(--line);bor
 footer{color:var(--soft);font-size:.82rem;padding-top:28px;padding-bottom:36px}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 16px;font-size:.875rem;margin:8px 0}
 dt{color:var(--soft)}dd{margin:0;min-width:0}
-@media (max-width:720px){
+@media screen and (max-width:720px){
 body{font-size:15px}
 table.cards,table.cards tbody,table.cards tr,table.cards td{display:block}
 table.cards{border:0;background:none}
@@ -85,9 +88,9 @@ table.cards td::before{content:attr(data-label);color:var(--soft);text-align:lef
 table.cards td.head{font-weight:600;text-align:left}
 table.cards td.head::before{content:none}
 table.cards td.empty{display:none}
-table.cards td{min-width:0}
+table.cards td,table.cards td.head{min-width:0}
 table.dense,table.dense tbody{display:block}
-table.dense tr{display:grid;grid-template-columns:repeat(4,1fr);gap:0 6px;border-top:1px solid var(--line);padding:5px 8px}
+table.dense tr{display:grid;grid-template-columns:repeat(auto-fit,minmax(70px,1fr));gap:0 6px;border-top:1px solid var(--line);padding:5px 8px}
 table.dense td{display:block;border:0;padding:0 0 2px;text-align:left;min-width:0;white-space:normal;font-size:.78rem}
 table.dense td.head{grid-column:1/-1;font-size:.85rem}
 table.dense td:not(.head)::before{content:attr(data-label);display:block;color:var(--soft);font-size:.68rem}

@@ -163,7 +163,10 @@ std::string score_verdict(const Report& report, const std::vector<ScoreRatio>& r
   std::vector<std::string> parts;
   if (!faster.empty()) parts.push_back(fmt::format("faster in {} ({})", in(faster.size()), range_text(faster)));
   if (!slower.empty()) parts.push_back(fmt::format("slower in {} ({})", in(slower.size()), range_text(slower)));
-  if (unclear > 0) parts.push_back(fmt::format("not distinguishable in {}", in(unclear)));
+  if (unclear == ratios.size() && unclear > 1)
+    parts.push_back(fmt::format("not distinguishable in any of {} timings", unclear));
+  else if (unclear > 0)
+    parts.push_back("not distinguishable in " + in(unclear));
   std::string text = "Beside softmax, " + (scores.size() == 1 ? scores.front() + " is " : "point-wise scores are ");
   for (std::size_t i = 0; i < parts.size(); ++i)
     text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
@@ -272,6 +275,13 @@ void print_summary(const Report& report) {
     for (const Result& result : run.results)
       if (const std::string text = outside_text(run, result); !text.empty())
         terminal::print("beyond the tolerance of {}: {}\n", number_text(result.tolerance), text);
+    std::vector<std::string> providers;
+    for (const Result& result : run.results)
+      for (const std::string& provider : providers_of(result))
+        if (std::ranges::find(providers, provider) == providers.end()) providers.push_back(provider);
+    if (!providers.empty())
+      terminal::print("{}products by {}\n", report.runs.size() > 1 ? run_name(report, r) + ": " : "",
+                 fmt::format("{}", fmt::join(providers, " and ")));
     for (const DeviceReport& device : run.devices)
       if (device.estimated) terminal::print("{}: {}\n", device_text(report, r, device), tuning::estimated_note);
   }

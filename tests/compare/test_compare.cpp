@@ -71,6 +71,7 @@ TEST_SUITE("compare/compare") {
     CHECK(has(result.output, "width 64, depth 2, MLP 96, patch 8, 2 heads relu/L"));
     CHECK(has(result.output, "times as fast as softmax ("));
     CHECK(has(result.output, "2 of 2 images"));
+    CHECK(has(result.output, "\nproducts by builtin\n"));
     CHECK(has(result.output, "All 4 combinations"));
     CHECK(has(result.output, "Weights: random, seed 0. Images: 3 synthetic."));
     // Three files and nothing else, not even a temporary one.
