@@ -25,11 +25,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -107,7 +111,8 @@ struct TrainingOptions {
   std::function<bool(const VitParameter&)> decays = {};  ///< Does weight decay act on it? Empty: decays_by_rank
   std::function<float(const VitParameter&)> rate = {};   ///< what its learning rate is multiplied with. Empty: 1
   bool average = false;                                  ///< keep a moving average of the parameters
-  std::int64_t window = 1;  ///< the most micro-batches that accumulate() is given before an update, up to 2^20
+  std::int64_t window = 1;    ///< the most micro-batches that accumulate() is given before an update, up to 2^20
+  std::int64_t history = 64;  ///< updates whose metrics are kept until read_metrics() is called
 };
 
 /// What the last update did, and all before it.
@@ -116,6 +121,88 @@ struct StepReport {
   bool applied = false;      ///< false: the norm was not finite, and the update changed nothing
   std::int64_t taken = 0;    ///< updates that counted
   std::int64_t skipped = 0;  ///< updates that did not
+};
+
+/// What an update did, and what it was made of.
+struct StepMetrics {
+  std::int64_t update = 0;  ///< its number, from 0
+  float loss = 0;           ///< the mean over all images of its window
+  float norm = 0;           ///< StepReport::norm
+  float loss_scale = 1;     ///< of its window
+  bool applied = false;     ///< false: the norm was not finite, and the update changed nothing
+  std::int64_t images = 0;  ///< of its window
+  /// Those of them whose largest logit is their label's or, with soft targets, that of a largest target.
+  std::int64_t right = 0;
+};
+
+/// Metrics on their way from the device.
+///
+/// Threads: an object belongs to one thread at a time.
+class SYLVIT_API PendingMetrics {
+ public:
+  /// Does wait() return at once?
+  bool ready() const;
+  /// Waits for the updates that they are of, and for nothing later; one for each update, in order.
+  std::vector<StepMetrics> wait() const;
+
+ private:
+  friend class TrainingStep;
+  struct State;
+  explicit PendingMetrics(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+/// How a loss scale follows the gradients.
+struct LossScalerOptions {
+  float first = 65536;           ///< where it begins
+  float growth = 2;              ///< what it is multiplied with after `interval` updates in a row that counted
+  float backoff = 0.5F;          ///< and after an update that was skipped
+  std::int64_t interval = 2000;  ///< updates
+  float least = 1;               ///< it stays between this
+  float most = 16777216;         ///< and this
+  std::int64_t delay = 1;        ///< the scale of an update does not depend on so many updates right before it
+};
+
+/// The loss scale of f16 training: as large as gradients allow. It lives on the host and sees each update's metrics
+/// some updates later, so that nobody waits for the device; when it sees them, earlier or later, changes nothing.
+///
+///     for (std::int64_t i = 0; …; ++i) {
+///       if (i > 1) for (const StepMetrics& metrics : pending.wait()) scaler.see(metrics);    // of update i - 2
+///       step.set_loss_scale(scaler.scale(i));
+///       step.train(…);
+///       pending = step.read_metrics();
+///     }
+class SYLVIT_API LossScaler {
+ public:
+  /// Throws Error naming the first number that cannot be.
+  explicit LossScaler(const LossScalerOptions& options = {});
+  /// The scale of an update. Throws Error if the metrics of updates before update - delay, which it depends on, have
+  /// not been seen, or if it is not known any more.
+  float scale(std::int64_t update) const;
+  /// Takes the metrics of the next update, one after the other. Throws Error if it is another's.
+  void see(const StepMetrics& metrics);
+  /// All that restore() needs.
+  std::map<std::string, double> state() const;
+  /// Goes on where another scaler of the same options was.
+  void restore(const std::map<std::string, double>& state);
+
+ private:
+  LossScalerOptions options_;
+  std::int64_t seen_ = 0;      // updates
+  std::int64_t in_a_row_ = 0;  // updates that counted, at this scale
+  std::deque<float> scales_;   // after the last updates that were seen, delay + 1 of them; the newest is last
+};
+
+/// All that a training step has besides the parameters, for a run that goes on later with the same bits.
+struct TrainingState {
+  /// A buffer under its name.
+  struct Buffer {
+    std::string name;         ///< "adamw.first", "average", "window.gradients", …
+    const VitBuffer* buffer;  ///< the training step's own
+  };
+
+  std::map<std::string, double> numbers;  ///< counters and scales, all exact
+  std::vector<Buffer> buffers;            ///< what of the device's memory is still needed
 };
 
 /// Bytes that a TrainingStep of these options allocates: activations, scratch memory, gradients and their sums, the
@@ -162,6 +249,18 @@ class SYLVIT_API TrainingStep {
   /// forward_backward(), and update() after it.
   sycl::event train(VitParameters& parameters, const TensorView& images, const TensorView& targets,
                     const UpdateOptions& options = {}, std::span<const sycl::event> after = {});
+
+  /// Brings the metrics of the updates since the last call, and of no more than the last TrainingOptions::history, to
+  /// the host, after the given events, and returns at once.
+  PendingMetrics read_metrics(std::span<const sycl::event> after = {});
+
+  /// Waits for everything on the device. What this tells, with the parameters, makes another TrainingStep of the same
+  /// options go on with the same bits, also from the middle of a window. Metrics that nobody has read are lost.
+  TrainingState wait_and_get_state() const;
+  /// Goes on from such a state, in place of all that was: takes its numbers, and calls `fill` for each of its buffers,
+  /// to be written by VitBuffer::write(). Throws Error when the numbers are not those of a step of these options.
+  void restore(const std::map<std::string, double>& numbers,
+               const std::function<void(const std::string& name, const VitBuffer& buffer)>& fill);
 
   /// The loss scale of the next forward_backward(), or of the next window; its update undoes the same.
   void set_loss_scale(float scale);

@@ -153,13 +153,24 @@ struct SquareSumsKernel : Description<OptimizerConfig, SquareSumsArguments, Para
   static constexpr int local_floats(const OptimizerConfig& config) { return config.local_floats(); }
 };
 
+/// What is remembered of an update for the host, in device memory.
+struct StepRecord {
+  float loss;  ///< mean of the window
+  float norm;
+  std::int32_t right;  ///< images
+  std::int32_t apply;
+};
+
 /// Launched as one work-group.
 struct StepControlArguments {
   const float* partials;
   StepControl* control;
+  StepRecord* record;  ///< null: not wanted
+  const float* sums;   ///< for the record: of the window, as LossMean writes them
   std::int64_t count;  ///< of partial sums
   float scale;
   float max_norm;  ///< 0: no clipping
+  float images;    ///< of the window
 };
 
 template <OptimizerConfig config>
@@ -182,6 +193,11 @@ struct WriteStepControl {
     args.control->apply = finite ? 1 : 0;
     args.control->taken += finite ? 1 : 0;
     args.control->skipped += finite ? 0 : 1;
+    if (args.record == nullptr) return;
+    args.record->loss = args.sums[0] / args.images;
+    args.record->norm = norm;
+    args.record->right = static_cast<std::int32_t>(args.sums[1]);
+    args.record->apply = finite ? 1 : 0;
   }
 };
 

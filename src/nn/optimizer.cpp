@@ -98,11 +98,13 @@ kernels::ParameterSegments Segments::on_device() const {
   return {.ends = memory_.as<std::int64_t>(), .decay = decay, .rate = decay + count_, .count = count_};
 }
 
-StepState::StepState(const Device& device, std::int64_t parameters)
+StepState::StepState(const Device& device, std::int64_t parameters, std::int64_t history)
     : control_(device, sizeof(kernels::StepControl), "the control of the optimiser's steps"),
       partials_(device, std::max<std::size_t>(1, divided_up(parameters, config_for(device).run())) * sizeof(float),
                 "the norm of the gradients"),
-      parameters_(parameters) {
+      records_(device, size(history) * sizeof(kernels::StepRecord), "the metrics of updates"),
+      parameters_(parameters),
+      history_(history) {
   const kernels::StepControl zeros{};
   runtime::copy(device, control_.data(), &zeros, sizeof(zeros)).wait();
 }
@@ -114,9 +116,10 @@ kernels::StepControl StepState::wait_and_read(const Device& device) const {
   return result;
 }
 
-void StepState::wait_and_set_taken(const Device& device, std::int32_t taken) const {
+void StepState::wait_and_set(const Device& device, std::int32_t taken, std::int32_t skipped) const {
+  const kernels::StepControl control{.norm = 0, .factor = 0, .apply = 0, .taken = taken, .skipped = skipped};
   device.wait();
-  runtime::copy(device, &control()->taken, &taken, sizeof(taken)).wait();
+  runtime::copy(device, control_.data(), &control, sizeof(control)).wait();
 }
 
 sycl::event window_sum(const Device& device, std::span<const WindowNode> nodes, const WindowNode& leaf,
@@ -149,12 +152,13 @@ sycl::event window_sum(const Device& device, std::span<const WindowNode> nodes, 
 }
 
 sycl::event write_step_control(const Device& device, const TensorView& gradients, const StepState& state,
-                               const ClipOptions& options, Events after) {
+                               const ClipOptions& options, Events after, const StepNote& note) {
   constexpr const char* operation = "write_step_control";
   require_dense(gradients, DType::f32, {state.parameters()}, operation, "gradients");
   require_number(options.gradient_scale > 0.0F && std::isfinite(options.gradient_scale), operation, "gradient scale",
                  options.gradient_scale);
   require_number(is_not_negative(options.max_norm), operation, "largest norm", options.max_norm);
+  if (note.sums) require_dense(note.sums, DType::f32, {2}, operation, "sums");
   const auto config = config_for(device);
   const sycl::range<3> groups = groups_over(state.parameters(), config);
   const sycl::event summed = launch(device, catalogue::kernel<kernels::SquareSumsKernel>(config), groups,
@@ -166,9 +170,12 @@ sycl::event write_step_control(const Device& device, const TensorView& gradients
   return launch(device, catalogue::kernel<kernels::WriteStepControlKernel>(config), {1, 1, 1},
                 {.partials = state.partials(),
                  .control = state.control(),
+                 .record = note.sums ? state.record_of(note.update) : nullptr,
+                 .sums = note.sums.as<float>(),
                  .count = static_cast<std::int64_t>(groups[2]),
                  .scale = options.gradient_scale,
-                 .max_norm = options.max_norm},
+                 .max_norm = options.max_norm,
+                 .images = static_cast<float>(note.images)},
                 std::span(&summed, 1));
 }
 

@@ -45,24 +45,32 @@ class Segments {
 /// The steps' control in device memory, and room for the norm's partial sums. One for each model in training.
 class StepState {
  public:
-  /// Waits until the counters are zero.
-  StepState(const Device& device, std::int64_t parameters);
+  /// Waits until the counters are zero. history: the number of records that are kept.
+  StepState(const Device& device, std::int64_t parameters, std::int64_t history = 1);
 
   kernels::StepControl* control() const { return control_.as<kernels::StepControl>(); }
   float* partials() const { return partials_.as<float>(); }
   std::int64_t parameters() const { return parameters_; }
+  /// What write_step_control() remembers of updates: update n in place n modulo history().
+  const kernels::StepRecord* records() const { return records_.as<kernels::StepRecord>(); }
+  std::int64_t history() const { return history_; }
+  kernels::StepRecord* record_of(std::int64_t update) const {
+    return records_.as<kernels::StepRecord>() + update % history_;
+  }
   /// The gradients' norm, f32 [1], for whoever wants it on the device.
   TensorView norm() const { return {&control()->norm, DType::f32, {1}}; }
 
   /// Waits for everything on the device, and reads.
   kernels::StepControl wait_and_read(const Device& device) const;
-  /// Goes on from a checkpoint: waits until the number of steps taken is set.
-  void wait_and_set_taken(const Device& device, std::int32_t taken) const;
+  /// Goes on from a checkpoint: waits until the numbers of steps are set.
+  void wait_and_set(const Device& device, std::int32_t taken, std::int32_t skipped) const;
 
  private:
   Memory control_;
   Memory partials_;
+  Memory records_;
   std::int64_t parameters_;
+  std::int64_t history_;
 };
 
 /// A micro-batch's gradients, or the sum of those of several: a node of the tree in which a window is added up.
@@ -81,10 +89,17 @@ struct ClipOptions {
   float max_norm = 0.0F;        ///< clip the global norm to this; 0: no clipping
 };
 
+/// What is remembered of a step besides: its loss, and right images.
+struct StepNote {
+  std::int64_t update = 0;  ///< its number
+  TensorView sums = {};     ///< f32 [2]: LossCounts::sums of the window; empty: nothing is remembered
+  std::int64_t images = 0;  ///< of the window
+};
+
 /// Norm of all gradients, clip factor, and the decision: if the norm is not finite the step is skipped and counted as
 /// skipped. Call once before each step.
 sycl::event write_step_control(const Device& device, const TensorView& gradients, const StepState& state,
-                               const ClipOptions& options = {}, Events after = {});
+                               const ClipOptions& options = {}, Events after = {}, const StepNote& note = {});
 
 /// Throws Error naming the first number that cannot be. The optimisers ask by themselves.
 void check(const AdamWOptions& options);

@@ -6,12 +6,16 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
+#include <string_view>
+#include <utility>
 
 #include "base/counts.hpp"
 #include "nn/loss.hpp"
 #include "nn/optimizer.hpp"
 #include "runtime/memory_error.hpp"
 #include "runtime/rehearsal.hpp"
+#include "training/numbers.hpp"
 
 namespace sylvit {
 
@@ -62,10 +66,16 @@ struct Optimizer {
   Optimizer(const Device& device, const VitConfig& config, const TrainingOptions& options)
       : first(device, config, "the optimiser's moments"),
         segments(device, segments_of(first, options)),
-        state(device, segments.total()) {
+        state(device, segments.total(), checked_history(options.history)) {
     if (std::holds_alternative<AdamWOptions>(options.optimizer))
       second.emplace(device, config, "the optimiser's moments");
     if (options.average) average.emplace(device, config, "the parameters' average");
+  }
+
+  static std::int64_t checked_history(std::int64_t updates) {
+    if (updates < 1 || updates > 1 << 20)
+      throw Error("metrics of " + std::to_string(updates) + " updates are to be kept, and it must be 1 to 1048576");
+    return updates;
   }
 
   VitBuffer first;                  // AdamW's first moment, or SGD's momentum
@@ -83,6 +93,7 @@ struct Window {
   std::int64_t share = 0;   // what an image's gradient is divided by meanwhile
   float scale = 1;          // loss scale
   bool open = false;        // Can there be more of them?
+  bool used = false;        // Was there an update with them?
 
   /// What the sum of all gradients is more than the gradient of the mean loss.
   double factor() const {
@@ -175,18 +186,101 @@ struct Step {
       after = {&summed, 1};
     }
     window.open = false;
-    sycl::event decided = nn::write_step_control(
-        device, gradients.flat(), optimizer->state,
-        {.gradient_scale = static_cast<float>(1 / window.factor()), .max_norm = now.max_norm}, after);
+    window.used = true;
+    sycl::event decided =
+        nn::write_step_control(device, gradients.flat(), optimizer->state,
+                               {.gradient_scale = static_cast<float>(1 / window.factor()), .max_norm = now.max_norm},
+                               after, {.update = updates, .sums = leaf().sums, .images = window.images});
+    unread.push_back({.update = updates, .loss_scale = window.scale, .images = window.images});
+    if (unread.size() > base::size(options.history)) unread.pop_front();
+    ++updates;
     const TensorView values = parameters.values().flat();
     if (optimizer->average && !optimizer->averages) {
       decided =
           runtime::copy(device, optimizer->average->flat().data(), values.data(), values.span_bytes(), {&decided, 1});
       optimizer->averages = true;
     }
-    const sycl::event stepped = optimise(values, parameters.copy(), now, {&decided, 1});
-    if (!optimizer->average) return stepped;
-    return nn::average(device, values, optimizer->average->flat(), optimizer->state, now.average_decay, {&stepped, 1});
+    last_update = optimise(values, parameters.copy(), now, {&decided, 1});
+    if (optimizer->average)
+      last_update = nn::average(device, values, optimizer->average->flat(), optimizer->state, now.average_decay,
+                                {&last_update, 1});
+    return last_update;
+  }
+
+  /// What there is to be saved besides the parameters, as it is when the device has done all its work.
+  TrainingState get_state() const {
+    TrainingState result;
+    std::map<std::string, double>& numbers = result.numbers;
+    const auto note = [&](const std::string& name, auto value) { numbers[name] = static_cast<double>(value); };
+    note("updates", updates);
+    note("loss_scale", next_scale);
+    if (optimizer) {
+      const kernels::StepControl control = optimizer->state.wait_and_read(device);
+      note("taken", control.taken);
+      note("skipped", control.skipped);
+      note("averages", optimizer->averages ? 1 : 0);
+    }
+    const bool wanted = window.passes > 0 && !window.used;
+    note("window.passes", wanted ? window.passes : 0);
+    if (wanted) {
+      note("window.images", window.images);
+      note("window.share", window.share);
+      note("window.scale", window.scale);
+      note("window.open", window.open ? 1 : 0);
+      std::vector<float> all(base::size(sums.view.shape().elements()));
+      runtime::copy(device, all.data(), sums.view.data(), sums.view.span_bytes()).wait();
+      for (const std::size_t index : nodes_in_use())
+        for (std::size_t i = 0; i < 2; ++i) note(name_of_sum(index, i), all[2 * index + i]);
+    }
+    result.buffers = buffers_in_use();
+    return result;
+  }
+
+  void restore(const std::map<std::string, double>& given,
+               const std::function<void(const std::string&, const VitBuffer&)>& fill) {
+    training::NumberReader numbers(given, "the training step");
+    constexpr std::int64_t most_steps = std::numeric_limits<std::int32_t>::max();
+    const std::int64_t new_updates = numbers.count("updates");
+    const float new_scale = numbers.scale("loss_scale");
+    std::int64_t taken = 0;
+    std::int64_t skipped = 0;
+    bool averages = false;
+    if (optimizer) {
+      taken = numbers.count("taken", most_steps);
+      skipped = numbers.count("skipped", most_steps);
+      averages = numbers.count("averages", optimizer->average ? 1 : 0) == 1;
+    }
+    Window restored{.passes = numbers.count("window.passes", options.window), .scale = new_scale};
+    if (restored.passes > 0) {
+      restored.images = numbers.count("window.images");
+      restored.share = numbers.count("window.share");
+      restored.scale = numbers.scale("window.scale");
+      restored.open = numbers.count("window.open", 1) == 1;
+      if (restored.images < 1 || restored.share < 1)
+        throw Error("the state of the training step has a window without images");
+    }
+    const Window before = std::exchange(window, restored);
+    std::vector<float> all(base::size(sums.view.shape().elements()));
+    try {
+      if (restored.passes > 0)
+        for (const std::size_t index : nodes_in_use())
+          for (std::size_t i = 0; i < 2; ++i)
+            all[2 * index + i] = static_cast<float>(numbers.number(name_of_sum(index, i)));
+      numbers.finish();
+    } catch (...) {
+      window = before;
+      throw;
+    }
+    updates = new_updates;
+    next_scale = new_scale;
+    unread.clear();
+    device.wait();
+    runtime::copy(device, sums.view.data(), all.data(), sums.view.span_bytes()).wait();
+    if (optimizer) {
+      optimizer->state.wait_and_set(device, static_cast<std::int32_t>(taken), static_cast<std::int32_t>(skipped));
+      optimizer->averages = averages;
+    }
+    for (const TrainingState::Buffer& buffer : buffers_in_use()) fill(buffer.name, *buffer.buffer);
   }
 
   float gradient_scale() const { return window.passes > 0 ? static_cast<float>(window.factor()) : next_scale; }
@@ -203,6 +297,9 @@ struct Step {
   std::optional<Optimizer> optimizer = {};
   float next_scale;  // of the next window
   Window window = {};
+  std::int64_t updates = 0;             // so far
+  std::deque<StepMetrics> unread = {};  // what the host knows of the last ones
+  sycl::event last_update = {};
   std::int64_t last_batch;
 
  private:
@@ -235,6 +332,35 @@ struct Step {
                        optimizer->state, with_rate(*adamw, now), after, now.decay_factor);
     return nn::sgd(device, values, from, first, copy, optimizer->segments, optimizer->state,
                    with_rate(std::get<SgdOptions>(options.optimizer), now), after, now.decay_factor);
+  }
+
+  /// Those nodes that hold a part of the window's sum, and, last, the leaf.
+  std::vector<std::size_t> nodes_in_use() const {
+    std::vector<std::size_t> used;
+    if (window.open)
+      for (std::size_t level = 0; level < nodes.size(); ++level)
+        if ((base::size(window.passes - 1) >> level & 1U) != 0) used.push_back(level);
+    used.push_back(nodes.size());
+    return used;
+  }
+  std::string name_of_sum(std::size_t index, std::size_t which) const {
+    std::string name = which == 0 ? "window.loss" : "window.right";
+    if (index < nodes.size()) name.append(".").append(std::to_string(index));
+    return name;
+  }
+  std::vector<TrainingState::Buffer> buffers_in_use() const {
+    std::vector<TrainingState::Buffer> used;
+    if (optimizer) {
+      used.push_back({optimizer->second ? "adamw.first" : "sgd.momentum", &optimizer->first});
+      if (optimizer->second) used.push_back({"adamw.second", &*optimizer->second});
+      if (optimizer->averages) used.push_back({"average", &*optimizer->average});
+    }
+    if (window.passes == 0 || window.used) return used;
+    for (const std::size_t index : nodes_in_use())
+      used.push_back(index < nodes.size()
+                         ? TrainingState::Buffer{"window.gradients." + std::to_string(index), &nodes[index]}
+                         : TrainingState::Buffer{"window.gradients", &gradients});
+    return used;
   }
 
   TensorView sums_of(std::size_t index) const { return {sums.view.as<float>() + 2 * index, DType::f32, {2}}; }
@@ -282,6 +408,47 @@ Plan plan_of(const Device& device, const VitConfig& config, const TrainingOption
 }
 
 }  // namespace
+
+/// A copy of all records, on its way to the host.
+struct PendingMetrics::State {
+  State(const Device& on, const nn::StepState& state, std::vector<StepMetrics> of, std::vector<sycl::event> after)
+      : device(on), records(base::size(state.history())), metrics(std::move(of)) {
+    copied = runtime::copy(device, records.data(), state.records(), records.size() * sizeof(records[0]), after);
+  }
+  ~State() {
+    try {
+      copied.wait();                    // the copy wants its place
+    } catch (const sycl::exception&) {  // then there is no copy any more
+    }
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  Device device;
+  std::vector<kernels::StepRecord> records;
+  std::vector<StepMetrics> metrics;
+  sycl::event copied;
+};
+
+bool PendingMetrics::ready() const {
+  return !state_ || state_->copied.get_info<sycl::info::event::command_execution_status>() ==
+                        sycl::info::event_command_status::complete;
+}
+
+std::vector<StepMetrics> PendingMetrics::wait() const {
+  if (!state_) return {};
+  sycl::event copied = state_->copied;
+  copied.wait();
+  std::vector<StepMetrics> result = state_->metrics;
+  for (StepMetrics& metrics : result) {
+    const kernels::StepRecord& record = state_->records[base::size(metrics.update) % state_->records.size()];
+    metrics.loss = record.loss;
+    metrics.norm = record.norm;
+    metrics.applied = record.apply == 1;
+    metrics.right = record.right;
+  }
+  return result;
+}
 
 bool decays_by_rank(const VitParameter& parameter) { return parameter.shape.rank() > 1; }
 
@@ -342,6 +509,27 @@ sycl::event TrainingStep::train(VitParameters& parameters, const TensorView& ima
   state_->step.check_update(parameters, options);  // before anything is on its way
   const sycl::event differentiated = forward_backward(parameters, images, targets, after);
   return update(parameters, options, {&differentiated, 1});
+}
+
+PendingMetrics TrainingStep::read_metrics(std::span<const sycl::event> after) {
+  Step& step = state_->step;
+  if (!step.optimizer || step.unread.empty()) return PendingMetrics(nullptr);
+  std::vector<sycl::event> events(after.begin(), after.end());
+  events.push_back(step.last_update);
+  std::vector<StepMetrics> of(step.unread.begin(), step.unread.end());
+  step.unread.clear();
+  return PendingMetrics(std::make_shared<const PendingMetrics::State>(step.device, step.optimizer->state, std::move(of),
+                                                                      std::move(events)));
+}
+
+TrainingState TrainingStep::wait_and_get_state() const {
+  state_->step.device.wait();
+  return state_->step.get_state();
+}
+
+void TrainingStep::restore(const std::map<std::string, double>& numbers,
+                           const std::function<void(const std::string& name, const VitBuffer& buffer)>& fill) {
+  state_->step.restore(numbers, fill);
 }
 
 void TrainingStep::set_loss_scale(float scale) {

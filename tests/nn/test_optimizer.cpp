@@ -127,7 +127,7 @@ TEST_SUITE("nn/optimizer") {
     for (const int step : {1, 2, 10, 1000, 900000}) {
       CAPTURE(step);
       Training<float> model({{9, true}});
-      model.state.wait_and_set_taken(training_device(), step - 1);
+      model.state.wait_and_set(training_device(), step - 1, 7);
       const auto values = noise<float>(9, 3);
       const OnDevice<float> gradients{std::span(values), Shape{9}};
       nn::write_step_control(training_device(), gradients.view(), model.state);

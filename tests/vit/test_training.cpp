@@ -66,6 +66,9 @@ std::vector<float> tree_sum(std::span<const std::vector<float>> leaves) {
   return sum;
 }
 
+/// With which no gradient is finite.
+constexpr float too_large = 3e38F;
+
 const AdamWOptions adamw{.weight_decay = 0.5F};
 const SgdOptions sgd{.momentum = 0.9F, .weight_decay = 0.5F, .nesterov = true};
 
@@ -394,6 +397,253 @@ TEST_SUITE("vit/training") {
     check_error([&] { (void)without.average(); }, {"no average", "TrainingOptions::average"});
     CHECK(training_bytes(device(), config, {.optimizer = sgd, .average = true}) ==
           training_bytes(device(), config, {.optimizer = adamw}));
+  }
+
+  TEST_CASE("metrics are those of each update, and reading them waits for nothing that comes later") {
+    const VitConfig config = options()[0].second;
+    const Batch batch(config);
+    VitParameters parameters = parameters_of(device(), config, DType::f32);
+    TrainingStep step(device(), config, {.batch = 2, .optimizer = sgd, .window = 2, .history = 4});
+    CHECK(step.read_metrics().wait().empty());
+    CHECK(step.read_metrics().ready());
+    std::vector<StepMetrics> expected;
+    const auto train = [&](int i) {
+      if (i == 2) step.set_loss_scale(4);
+      if (i == 3) step.set_loss_scale(too_large);
+      double loss = 0;
+      StepMetrics metrics{.update = i, .loss_scale = i < 2 ? 1.0F : i == 2 ? 4.0F : too_large};
+      for (const auto& [first, count] : {std::pair{0, 2}, std::pair{2, 1}}) {
+        if (i % 2 == 1 && first == 2) continue;
+        step.accumulate(parameters, batch.images.view().slice(0, first, count),
+                        batch.targets.view().slice(0, first, count));
+        for (const float one : numbers_of(step.losses())) loss += static_cast<double>(one);
+        const std::vector<float> logits = numbers_of(step.logits());
+        for (std::int64_t b = 0; b < count; ++b) {
+          const auto row = std::span(logits).subspan(base::size(b * config.classes), base::size(config.classes));
+          const auto best = std::ranges::max_element(row) - row.begin();
+          if (best == labels[base::size(first + b)]) ++metrics.right;
+        }
+        metrics.images += count;
+      }
+      step.update(parameters, {.learning_rate = 0.2F});
+      metrics.loss = static_cast<float>(loss / static_cast<double>(metrics.images));
+      const StepReport report = step.wait_and_read_report();
+      metrics.norm = report.norm;
+      metrics.applied = report.applied;
+      expected.push_back(metrics);
+    };
+    const auto check = [&](const std::vector<StepMetrics>& got, std::size_t first) {
+      REQUIRE(got.size() == expected.size() - first);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        const StepMetrics& wanted = expected[first + i];
+        CHECK(got[i].update == wanted.update);
+        CHECK(std::abs(got[i].loss - wanted.loss) < 1e-5F * std::abs(wanted.loss));
+        CHECK((got[i].norm == wanted.norm || (std::isnan(got[i].norm) && std::isnan(wanted.norm))));
+        CHECK(got[i].loss_scale == wanted.loss_scale);
+        CHECK(got[i].applied == wanted.applied);
+        CHECK(got[i].images == wanted.images);
+        CHECK(got[i].right == wanted.right);
+      }
+    };
+    for (int i = 0; i < 3; ++i) train(i);
+    const PendingMetrics three = step.read_metrics();
+    train(3);
+    CHECK(!expected.back().applied);
+    const PendingMetrics one = step.read_metrics();
+    expected.pop_back();
+    check(three.wait(), 0);
+    CHECK(three.ready());
+    check(three.wait(), 0);
+    CHECK(one.wait().size() == 1);
+    CHECK(one.wait()[0].update == 3);
+    CHECK(!one.wait()[0].applied);
+    // More than are kept: the last ones.
+    step.set_loss_scale(1);
+    for (int i = 0; i < 6; ++i) {
+      step.accumulate(parameters, batch.first_images(1), batch.first_targets(1));
+      step.update(parameters);
+    }
+    const std::vector<StepMetrics> last = step.read_metrics().wait();
+    REQUIRE(last.size() == 4);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(last[i].update == static_cast<std::int64_t>(6 + i));
+    CHECK(step.read_metrics().wait().empty());
+    check_error([&] { (void)training_bytes(device(), config, {.optimizer = sgd, .history = 0}); }, {"metrics of 0"});
+  }
+
+  TEST_CASE("a loss scale follows the gradients, and depends on what was seen, not when") {
+    LossScaler scaler({.first = 8, .interval = 3, .least = 2, .most = 16, .delay = 1});
+    const auto see = [](LossScaler& to, std::int64_t update, bool applied, float scale) {
+      to.see({.update = update, .loss_scale = scale, .applied = applied});
+    };
+    CHECK(scaler.scale(0) == 8);
+    CHECK(scaler.scale(1) == 8);
+    check_error([&] { (void)scaler.scale(2); }, {"update 2", "update 0", "0 updates"});
+    see(scaler, 0, false, 8);
+    CHECK(scaler.scale(1) == 8);  // seen too early to count
+    CHECK(scaler.scale(2) == 4);
+    see(scaler, 1, false, 8);  // it was on its way with the old scale
+    CHECK(scaler.scale(3) == 4);
+    check_error([&] { (void)scaler.scale(1); }, {"update 1", "forgotten"});
+    check_error([&] { see(scaler, 3, true, 4); }, {"update 3", "update 2"});
+    see(scaler, 2, true, 4);
+    see(scaler, 3, true, 4);
+    CHECK(scaler.scale(5) == 4);
+    const auto saved = scaler.state();
+    see(scaler, 4, true, 4);
+    CHECK(scaler.scale(6) == 8);
+    see(scaler, 5, false, 4);  // even less was too much
+    CHECK(scaler.scale(7) == 2);
+    see(scaler, 6, false, 8);
+    see(scaler, 7, false, 2);
+    CHECK(scaler.scale(9) == 2);  // the least
+    LossScaler other({.first = 8, .interval = 3, .least = 2, .most = 16, .delay = 1});
+    other.restore(saved);
+    CHECK(other.state() == saved);
+    see(other, 4, true, 4);
+    CHECK(other.scale(6) == 8);
+    for (int i = 5; i < 20; ++i) see(other, i, true, other.scale(i));
+    CHECK(other.scale(20) == 16);  // the most
+    auto wrong = saved;
+    wrong.erase("seen");
+    check_error([&] { other.restore(wrong); }, {"loss scaler", "\"seen\""});
+    wrong = saved;
+    wrong["scale.1"] = -1;
+    check_error([&] { other.restore(wrong); }, {"scale.1"});
+    wrong = saved;
+    wrong["more"] = 1;
+    check_error([&] { other.restore(wrong); }, {"5 numbers", "4 of them"});
+    check_error([&] { const LossScaler made({.first = 1, .least = 2}); }, {"first scale"});
+    check_error([&] { const LossScaler made({.growth = 0.5F}); }, {"growth"});
+    check_error([&] { const LossScaler made({.backoff = 2}); }, {"backoff"});
+    check_error([&] { const LossScaler made({.interval = 0}); }, {"interval"});
+    check_error([&] { const LossScaler made({.delay = -1}); }, {"delay"});
+  }
+
+  TEST_CASE("f16 training finds its loss scale") {
+    const VitConfig config = tiny_vit();
+    const Batch batch(config);
+    VitParameters parameters = parameters_of(device(), config, DType::f16);
+    TrainingStep step(device(), config, {.dtype = DType::f16, .batch = 3, .optimizer = adamw});
+    LossScaler scaler({.first = 16777216, .interval = 100});
+    std::vector<StepMetrics> seen;
+    PendingMetrics pending = step.read_metrics();
+    for (std::int64_t i = 0; i < 24; ++i) {
+      for (const StepMetrics& metrics : pending.wait()) {
+        scaler.see(metrics);
+        seen.push_back(metrics);
+      }
+      step.set_loss_scale(scaler.scale(i));
+      step.train(parameters, batch.images.view(), batch.targets.view());
+      pending = step.read_metrics();
+    }
+    CHECK(!seen.front().applied);
+    CHECK(seen.back().applied);
+    CHECK(seen.back().loss_scale < seen.front().loss_scale);
+    CHECK(std::isfinite(seen.back().loss));
+  }
+
+  TEST_CASE("a step goes on from its state with the same bits, also in the middle of a window") {
+    const VitConfig config = options()[1].second;
+    const Batch batch(config);
+    for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
+      for (const OptimizerOptions& optimizer : {OptimizerOptions(adamw), OptimizerOptions(sgd)})
+        for (const int stop : {0, 4, 7, 9, 12}) {
+          CAPTURE(name_of(dtype));
+          CAPTURE(optimizer.index());
+          CAPTURE(stop);
+          const TrainingOptions wanted{.dtype = dtype,
+                                       .batch = 2,
+                                       .optimizer = optimizer,
+                                       .average = optimizer.index() == 1,
+                                       .window = 5};
+          // Windows of four micro-batches, an update behind the fourth. One update is skipped.
+          const auto go_on = [&](TrainingStep& step, VitParameters& parameters, int first, int end) {
+            for (int i = first; i < end; ++i) {
+              const std::int64_t images = i % 3 == 0 ? 1 : 2;
+              if (i % 4 == 0) step.set_loss_scale(i == 4 ? too_large : static_cast<float>(2 + i));
+              step.accumulate(parameters, batch.images.view().slice(0, i % 2, images),
+                              batch.targets.view().slice(0, i % 2, images));
+              if (i % 4 == 3)
+                step.update(parameters, {.learning_rate = 0.01F * static_cast<float>(i), .average_decay = 0.9F});
+            }
+          };
+          const auto all_of = [&](const TrainingStep& step, const VitParameters& parameters) {
+            Bits bits{bytes_of(parameters.values().flat()), bytes_of(parameters.copy())};
+            const TrainingState state = step.wait_and_get_state();
+            for (const TrainingState::Buffer& buffer : state.buffers) bits.push_back(bytes_of(buffer.buffer->flat()));
+            return std::pair(bits, state.numbers);
+          };
+          VitParameters parameters = parameters_of(device(), config, dtype);
+          TrainingStep step(device(), config, wanted);
+          go_on(step, parameters, 0, stop);
+          const TrainingState state = step.wait_and_get_state();
+          using Tensors = std::map<std::string, std::vector<float>>;
+          std::map<std::string, Tensors> saved;
+          for (const VitParameter& parameter : vit_parameters(config)) {
+            saved["parameters"][parameter.name] = parameters.values().read(parameter.name);
+            for (const TrainingState::Buffer& buffer : state.buffers)
+              saved[buffer.name][parameter.name] = buffer.buffer->read(parameter.name);
+          }
+          go_on(step, parameters, stop, 17);
+          const auto expected = all_of(step, parameters);
+
+          VitParameters resumed(device(), config, dtype);
+          for (const auto& [name, values] : saved.at("parameters")) resumed.write(name, values);
+          resumed.update_copy();
+          TrainingStep next(device(), config, wanted);
+          std::size_t filled = 0;
+          next.restore(state.numbers, [&](const std::string& name, const VitBuffer& buffer) {
+            for (const auto& [parameter, values] : saved.at(name)) buffer.write(parameter, values);
+            ++filled;
+          });
+          CHECK(filled == state.buffers.size());
+          go_on(next, resumed, stop, 17);
+          const auto got = all_of(next, resumed);
+          CHECK(got.second == expected.second);
+          CHECK(got.first == expected.first);
+          CHECK(expected.second.at("skipped") == 1);
+        }
+  }
+
+  TEST_CASE("a state of another training step is an error, and changes nothing") {
+    const VitConfig config = tiny_vit();
+    const Batch batch(config);
+    VitParameters parameters = parameters_of(device(), config, DType::f32);
+    TrainingStep step(device(), config, {.batch = 3, .optimizer = sgd, .window = 3});
+    for (int i = 0; i < 3; ++i) step.accumulate(parameters, batch.images.view(), batch.targets.view());
+    const auto numbers = step.wait_and_get_state().numbers;
+    const auto names_of = [](const TrainingStep& of) {
+      std::vector<std::string> names;
+      for (const TrainingState::Buffer& buffer : of.wait_and_get_state().buffers) names.push_back(buffer.name);
+      return names;
+    };
+    CHECK(names_of(step) == std::vector<std::string>{"sgd.momentum", "window.gradients.1", "window.gradients"});
+    const auto refused = [&](const std::map<std::string, double>& given, std::initializer_list<std::string> parts) {
+      check_error([&] { step.restore(given, [](const std::string&, const VitBuffer&) { FAIL("filled"); }); }, parts);
+      CHECK(step.wait_and_get_state().numbers == numbers);
+    };
+    const auto with = [&](const std::string& name, double value) {
+      auto changed = numbers;
+      changed[name] = value;
+      return changed;
+    };
+    auto fewer = numbers;
+    fewer.erase("window.loss.1");
+    refused(fewer, {"training step", "window.loss.1"});
+    refused(with("window.loss.0", 1), {"numbers", "known"});
+    refused(with("window.passes", 4), {"window.passes", "4"});
+    refused(with("taken", 0.5), {"taken"});
+    refused(with("skipped", -1), {"skipped"});
+    refused(with("loss_scale", NAN), {"loss_scale"});
+    refused(with("averages", 1), {"averages"});
+    refused(with("window.images", 0), {"without images"});
+    TrainingStep without(device(), config, {.batch = 3, .window = 3});
+    check_error([&] { without.restore(numbers, {}); }, {"numbers"});
+    // Without gradients on their way, and between forward_backward() and update().
+    step.update(parameters);
+    CHECK(names_of(step) == std::vector<std::string>{"sgd.momentum"});
+    step.forward_backward(parameters, batch.images.view(), batch.targets.view());
+    CHECK(names_of(step) == std::vector<std::string>{"sgd.momentum", "window.gradients"});
   }
 
   TEST_CASE("micro-batches are added up in a tree that depends on their number alone") {
