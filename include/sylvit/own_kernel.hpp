@@ -46,8 +46,8 @@ struct Grid {
 ///     };
 ///
 /// `local` is the work-group's local memory, null for a kernel without. nd_item, group_barrier, SYCL's mathematical
-/// functions and <cstdint> are there; other headers of SYCL and of the standard library can be included
-/// (<sycl/sycl.hpp> costs seconds), and <sylvit/float16.hpp> has bf16 and f16. The macro SYLVIT_RUN_TIME_COMPILED tells
+/// functions and `cstdint` are there; other headers of SYCL and of the standard library can be included
+/// (`sycl/sycl.hpp` costs seconds), and `sylvit/float16.hpp` has bf16 and f16. The macro SYLVIT_RUN_TIME_COMPILED tells
 /// the text that it is compiled here and not with the application. Multiplications and additions are contracted.
 ///
 /// Text is code: do not take it from strangers.
