@@ -53,11 +53,11 @@ void print_text(const ImageSet& set, const data::Sizes& sizes) {
   const std::vector<std::int64_t> counts = set.histogram();
   terminal::print("{}\n  kind         {}\n  images       {}\n", set.source(), set.kind(), set.size());
   terminal::print("  size         {} high, {} wide, {} {}{}\n", range(sizes.height), range(sizes.width), set.channels(),
-             set.channels() == 1 ? "channel" : "channels",
-             sizes.looked_at < set.size() ? fmt::format(" ({} images looked at)", sizes.looked_at) : "");
+                  set.channels() == 1 ? "channel" : "channels",
+                  sizes.looked_at < set.size() ? fmt::format(" ({} images looked at)", sizes.looked_at) : "");
   const auto [least, most] = std::ranges::minmax(counts);
   terminal::print("  classes      {}, of {} images each\n  fingerprint  {}\n\n", set.classes(), range({least, most}),
-             set.fingerprint());
+                  set.fingerprint());
   constexpr std::int64_t widest = 40;
   for (std::size_t i = 0; i < std::min(counts.size(), most_rows); ++i) {
     std::string bar;
@@ -89,7 +89,7 @@ Overlap compare(const ImageSet& set, const std::string& source) {
   constexpr std::size_t most_named = 5;
   for (std::size_t i = 0; i < std::min(most_named, overlap.same.size()); ++i)
     terminal::print(stderr, "sylvit: {} is the same as {}\n", set.name(overlap.same[i].first),
-               other.name(overlap.same[i].second));
+                    other.name(overlap.same[i].second));
   return overlap;
 }
 
@@ -120,7 +120,7 @@ void show(const Options& options) {
                             overlap.same.size(), options.source, options.against));
   if (!overlap.same.empty())
     terminal::print(stderr, "sylvit: warning: {} images of {} are in {} too\n", overlap.same.size(), options.source,
-               options.against);
+                    options.against);
 }
 
 }  // namespace

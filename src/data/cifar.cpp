@@ -1,9 +1,8 @@
 // The binary files of CIFAR-10 and CIFAR-100: records of labels and 32 x 32 pixels, in planes of red, green and blue.
 #include <sylvit/error.hpp>
 
-#include "data/mapped_file.hpp"
-
 #include "data/array_images.hpp"
+#include "data/mapped_file.hpp"
 
 namespace sylvit::data {
 

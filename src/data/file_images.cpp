@@ -4,7 +4,6 @@
 
 #include "data/mapped_file.hpp"
 
-
 namespace sylvit::data {
 
 std::array<std::int64_t, 2> FileImages::extents(std::int64_t index) const {

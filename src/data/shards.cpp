@@ -133,7 +133,8 @@ class Indexer {
     }
     if (extension == "jpg" || extension == "jpeg" || extension == "png") {
       if (image_)
-        throw Error(where() + " has two images, " + base::printable(image_->path) + " and " + base::printable(member.path));
+        throw Error(where() + " has two images, " + base::printable(image_->path) + " and " +
+                    base::printable(member.path));
       image_ = Member{static_cast<std::uint32_t>(shards_.size() - 1), member.path, member.begin, member.bytes};
     } else if (extension == "cls" || (extension == "json" && !numbers_)) {
       const auto bytes = shards_.back().file.bytes.subspan(member.begin, member.bytes);

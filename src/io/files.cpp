@@ -23,7 +23,8 @@ struct OpenFile {
 
 OpenFile open_regular(const std::string& name, std::string_view kind) {
   // Non-blocking, so that a named pipe is refused below instead of waiting here for a writer.
-  const auto file = std::make_shared<const base::FileDescriptor>(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const auto file =
+      std::make_shared<const base::FileDescriptor>(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file->get() < 0) {
     if (errno == ENOENT) throw Error("the file " + name + " does not exist");
     throw Error("cannot open " + name + ": " + system_message(errno));
@@ -35,7 +36,8 @@ OpenFile open_regular(const std::string& name, std::string_view kind) {
   return {file, static_cast<std::uint64_t>(status.st_size)};
 }
 
-void read_file(const base::FileDescriptor& file, const std::string& name, std::uint64_t position, std::span<std::byte> into) {
+void read_file(const base::FileDescriptor& file, const std::string& name, std::uint64_t position,
+               std::span<std::byte> into) {
   while (!into.empty()) {
     const ssize_t got = ::pread(file.get(), into.data(), into.size(), static_cast<off_t>(position));
     if (got < 0 && errno == EINTR) continue;

@@ -268,7 +268,7 @@ void print_summary(const Report& report) {
     const Run& run = report.runs[ratio.run];
     if (ratio.batch == run.batch)
       terminal::print("{}, {}: {}\n", result_text(report, ratio.run, *ratio.other), pass_text(ratio.pass),
-                 ratio_text(ratio.speedup, "times as fast as softmax"));
+                      ratio_text(ratio.speedup, "times as fast as softmax"));
   }
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
     const Run& run = report.runs[r];
@@ -281,7 +281,7 @@ void print_summary(const Report& report) {
         if (std::ranges::find(providers, provider) == providers.end()) providers.push_back(provider);
     if (!providers.empty())
       terminal::print("{}products by {}\n", report.runs.size() > 1 ? run_name(report, r) + ": " : "",
-                 fmt::format("{}", fmt::join(providers, " and ")));
+                      fmt::format("{}", fmt::join(providers, " and ")));
     for (const DeviceReport& device : run.devices)
       if (device.estimated) terminal::print("{}: {}\n", device_text(report, r, device), tuning::estimated_note);
   }

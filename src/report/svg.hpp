@@ -42,7 +42,8 @@ struct Series {
   bool neutral = false;  ///< grey, whatever the colour
 };
 
-/// Series over two axes. What is not finite, or beyond 1e300 as good as infinite, is left out. `what` is what the plot shows, for those who do not see it.
+/// Series over two axes. What is not finite, or beyond 1e300 as good as infinite, is left out. `what` is what the plot
+/// shows, for those who do not see it.
 std::string plot(const std::string& what, const PlotAxis& x, const PlotAxis& y, const std::vector<Series>& series);
 
 /// An axis that holds all these values, with some room; for a logarithmic one only the positive count.

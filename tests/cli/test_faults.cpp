@@ -199,7 +199,9 @@ TEST_SUITE("cli/faults_all") {
                                           one + "'");
     CAPTURE(made.errors);
     REQUIRE(made.exit_code == 0);
-    walk_all({"compare --merge '" + one + "/report.json' --out DIRECTORY", {}, {"report.json", "index.html", "report.csv"}}, 20);
+    walk_all(
+        {"compare --merge '" + one + "/report.json' --out DIRECTORY", {}, {"report.json", "index.html", "report.csv"}},
+        20);
   }
 
   TEST_CASE("tune") {

@@ -1,6 +1,6 @@
-#include <deque>
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>

@@ -253,9 +253,7 @@ TEST_SUITE("runtime/own_kernel") {
   TEST_CASE("a built kernel is kept where the library's are, under its text") {
     const test::TemporaryDirectory directory;
     const test::Setting setting("SYLVIT_CACHE_DIR", directory.path().string());
-    const auto run = [](const std::string& text) {
-      return scaled({"Scale", KernelSource(text)}, Device::open(), 2);
-    };
+    const auto run = [](const std::string& text) { return scaled({"Scale", KernelSource(text)}, Device::open(), 2); };
     // Texts that nobody else has: within a process, a kernel is built once.
     std::string text(scale_text);
     text.append("// kept\n");

@@ -551,11 +551,8 @@ TEST_SUITE("vit/training") {
           CAPTURE(name_of(dtype));
           CAPTURE(optimizer.index());
           CAPTURE(stop);
-          const TrainingOptions wanted{.dtype = dtype,
-                                       .batch = 2,
-                                       .optimizer = optimizer,
-                                       .average = optimizer.index() == 1,
-                                       .window = 5};
+          const TrainingOptions wanted{
+              .dtype = dtype, .batch = 2, .optimizer = optimizer, .average = optimizer.index() == 1, .window = 5};
           // Windows of four micro-batches, an update behind the fourth. One update is skipped.
           const auto go_on = [&](TrainingStep& step, VitParameters& parameters, int first, int end) {
             for (int i = first; i < end; ++i) {
